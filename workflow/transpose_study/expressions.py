@@ -39,6 +39,15 @@ _COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 _LIMIT = 2**128  # far above any size; keeps 9**9**9 from hanging the parser
 
 
+def names_in(text: str | int) -> frozenset[str]:
+    """Return the axis names that an expression uses (function names excluded)."""
+    try:
+        tree = ast.parse(str(text).strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)) - FUNCTIONS.keys()
+
+
 def evaluate(text: str | int, names: Mapping[str, int], *, where: str = "") -> int:
     """Evaluate ``text`` over ``names`` and return an integer (comparisons give 0 or 1).
 

@@ -1,0 +1,134 @@
+"""The experiment's configuration as one typed, strict model; ``config/schema.json`` is generated from it.
+
+``python -m transpose_study.config > config/schema.json`` writes the schema anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from transpose_study.errors import StudyError, nearest
+
+CacheMode = Literal["hot", "cold"]
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Group(BaseModel):
+    """One group of cells: a value for each group axis of the study, and what is special about it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, int] = Field(init=False)
+    variants: list[str] | None = Field(None, description="only these variants at this shape; default: all that are configured")
+    launches: dict[str, int] = Field(default_factory=dict, description="ncu launches by metric batch, over profile.launches")
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The group's axis values."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class Input(Strict):
+    """What the input matrix holds."""
+
+    init: Literal["random", "zeros"] = Field("random", description="random mirrors real data; zeros mirrors the study")
+    seed: int = Field(5060, ge=0, lt=2**32)
+
+
+class Timing(Strict):
+    """The protocol of the timings."""
+
+    cache_modes: list[CacheMode] = Field(["hot", "cold"], min_length=1)
+    processes: int = Field(3, ge=1, description="fresh processes over which the rounds are spread, at least")
+    min_samples: int = Field(30, ge=1, description="samples of every cell and cache mode, at least")
+    interval: float = Field(0.01, gt=0, description="width the 95 % interval of every median should reach, as a share")
+    budget_s: float = Field(20, gt=0, description="seconds of sampling for one shape, after which the rounds end")
+    window_us: float = Field(400, gt=0, description="length a hot sample's back-to-back launches should fill")
+    max_launches: int = Field(200, ge=1, le=500, description="launches of one hot sample, at most (the queue holds 1,024)")
+    warmup_tolerance: float = Field(0.01, gt=0, description="share by which successive warm-up medians may differ")
+    warmup_budget_s: float = Field(1.5, ge=0, description="seconds of warm-up for one process, at most")
+    flush_l2: float = Field(1.0, ge=1, description="bytes written before a cold sample, as a multiple of the L2's size")
+
+
+class Profile(Strict):
+    """What Nsight Compute reads."""
+
+    enabled: bool = True
+    batches: list[str] | None = Field(None, description="metric batches to read; default: all of config/metrics.yaml")
+    launches: dict[str, int] = Field(
+        default_factory=lambda: {"counters": 3, "duration": 3, "source": 1}, description="launches of each cell by batch"
+    )
+    timeout_s: float = Field(900, gt=0, description="seconds after which one ncu process is given up")
+
+
+class Build(Strict):
+    """How kernels are compiled."""
+
+    toolchain: Literal["auto", "pip", "path"] = Field("auto", description="the pinned pip packages, or nvcc on PATH")
+    architecture: str | None = Field(None, pattern=r"^\d{2,3}[af]?$", description="compute capability such as 90; default: the device's")
+    flags: list[str] = Field(default_factory=list, description="further flags for nvcc")
+
+
+class Report(Strict):
+    """What is drawn and written."""
+
+    formats: list[Literal["html", "pdf", "md", "ipynb"]] = Field(["html", "pdf", "md", "ipynb"], min_length=1)
+    group: str | None = Field(None, description="the shape the write-up argues about; default: the published study's, else the first")
+    published: str | None = Field("rtx5060-laptop", description="published figures in config/reference/ shown beside this device's")
+    peak_gb_s: float | None = Field(None, gt=0, description="nominal memory bandwidth; default: memory clock x bus width x 2")
+
+
+class Config(Strict):
+    """The whole experiment."""
+
+    study: str = Field("transpose", description="folder of kernels/ that holds the registry")
+    run: str | None = Field(None, pattern=r"^[\w.-]+$", description="results folder; default: the device's name")
+    device: str | int = Field("auto", description="auto, a CUDA index, a GPU UUID, archive, or archive:PATH")
+    replay: str | None = Field(None, description="archive rebuilt where no NVIDIA device exists")
+    shapes: list[Group] = Field(min_length=1, description="one timing job and one ncu job each")
+    axes: dict[str, list[int]] = Field(default_factory=dict, description="values of the axes that select code")
+    variants: list[str] | Literal["all"] = "all"
+    input: Input = Input()
+    timing: Timing = Timing()
+    profile: Profile = Profile()
+    build: Build = Build()
+    report: Report = Report()
+
+
+def parse(data: Mapping[str, Any], *, where: str = "configuration") -> Config:
+    """Validate ``data``; every mistake is named with its key, and a misspelt key with the nearest known one."""
+    try:
+        return Config.model_validate(dict(data))
+    except ValidationError as error:
+        lines = [_describe(e) for e in error.errors()]
+        hint = "config/schema.json lists every key with its meaning"
+        raise StudyError("; ".join(lines), where=where, hint=hint) from None
+
+
+def _describe(error: Mapping[str, Any]) -> str:
+    key = ".".join(str(p) for p in error["loc"])
+    if error["type"] == "extra_forbidden":
+        model: type[BaseModel] = Config
+        for part in error["loc"][:-1]:
+            annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                model = annotation
+        return f"unknown key {key!r}, {nearest(str(error['loc'][-1]), model.model_fields)}"
+    return f"{key}: {error['msg'].lower()} (got {error['input']!r})"
+
+
+def schema() -> str:
+    """The JSON schema of the configuration, as ``config/schema.json`` holds it."""
+    return json.dumps(Config.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema(), end="")

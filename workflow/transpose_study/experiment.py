@@ -1,0 +1,309 @@
+"""One experiment: the configuration brought together with the study's registry, the metrics and the device.
+
+The Snakefile makes one from its ``config``; every command after the measurements makes one from ``run_config.yaml``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transpose_study import config as configuration
+from transpose_study.archive.container import Container
+from transpose_study.config import Config, Group
+from transpose_study.device import choose, slug, visible_devices
+from transpose_study.errors import StudyError, nearest
+from transpose_study.metrics import Batch, load_metrics
+from transpose_study.paths import RunPaths
+from transpose_study.records import read_json, read_yaml
+from transpose_study.registry import Cell, Kernel, Study, Variant
+
+WHERE = "configuration"
+
+
+class Experiment:
+    """A validated experiment. ``root`` is the project's folder; nothing is written here."""
+
+    def __init__(self, config: Config, root: Path, target: Mapping[str, Any], folder: Path) -> None:
+        self.config, self.root, self.target = config, root, dict(target)
+        self.study = Study(_inside(root, "kernels", config.study) / "variants.yaml")
+        self.batches = load_metrics(root / "config" / "metrics.yaml")
+        self.paths = RunPaths(folder)
+        self._validate()
+
+    # -- making one -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_snakemake(cls, data: Mapping[str, Any], root: Path = Path()) -> Experiment:
+        """Validate Snakemake's ``config``, find the device (or the archive) and the results folder."""
+        config = configuration.parse(data)
+        target = find_target(config, root)
+        name = config.run or slug(str(target["gpu"]["name"]))
+        experiment = cls(config, root, target, Path("results") / name / config.study)
+        experiment.guard_folder()
+        return experiment
+
+    @classmethod
+    def from_run(cls, folder: Path, root: Path = Path()) -> Experiment:
+        """Read ``run_config.yaml`` of a results folder."""
+        path = RunPaths(folder).run_config
+        data = read_yaml(path)
+        if not isinstance(data, dict) or not {"config", "target"} <= set(data):
+            raise StudyError("is no resolved configuration", where=str(path), hint="run snakemake to write it anew")
+        return cls(configuration.parse(data["config"], where=str(path)), root, data["target"], folder)
+
+    def resolved(self) -> dict[str, Any]:
+        """What ``run_config.yaml`` holds: the configuration with all defaults, and what was measured."""
+        return {"config": self.config.model_dump(mode="json"), "target": self.target}
+
+    # -- what is measured ---------------------------------------------------------------------------------------------
+
+    @property
+    def replay(self) -> bool:
+        """True where raw data come out of an archive."""
+        return self.target["archive"] is not None
+
+    @property
+    def gpu(self) -> dict[str, Any]:
+        """Facts of the measured GPU (see :class:`transpose_study.device.Device`)."""
+        return dict(self.target["gpu"])
+
+    @property
+    def architecture(self) -> str:
+        """Architecture kernels are compiled for, such as ``90``."""
+        return self.config.build.architecture or str(self.gpu["compute_capability"]).replace(".", "")
+
+    @property
+    def peak_gb_s(self) -> float:
+        """Nominal memory bandwidth in 10^9 bytes a second."""
+        return self.config.report.peak_gb_s or float(self.gpu["peak_gb_s"])
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """The configured groups by their file name."""
+        return {self.study.group_name(g.values): g for g in self.config.shapes}
+
+    @property
+    def main_group(self) -> str:
+        """The group the write-up argues about."""
+        if self.config.report.group:
+            return self.config.report.group
+        if self.published:
+            protocol = self.published["protocol"]
+            name = self.study.group_name({a: protocol[a] for a in self.study.group_axes})
+            if name in self.groups:
+                return name
+        return next(iter(self.groups))
+
+    @cached_property
+    def published(self) -> dict[str, Any] | None:
+        """The published figures that the report shows beside this device's."""
+        name = self.config.report.published
+        return read_yaml(_inside(self.root, "config", "reference") / f"{name}.yaml") if name else None
+
+    def variants(self, group: str | None = None) -> list[Variant]:
+        """The configured variants, in the registry's order; with ``group``, those configured there."""
+        names = list(self.study.variants) if self.config.variants == "all" else self.config.variants
+        only = self.groups[group].variants if group else None
+        return [v for v in self.study.variants.values() if v.name in names and (only is None or v.name in only)]
+
+    def kernels(self, variant: Variant) -> list[Kernel]:
+        """The kernels of a variant for the configured axis values."""
+        return self.study.kernels(variant, self.config.axes)
+
+    def cells(self, group: str) -> list[Cell]:
+        """The cells of a group, in the registry's order."""
+        return self.study.cells(self.groups[group].values, [v.name for v in self.variants(group)], self.config.axes)
+
+    def batch_names(self) -> list[str]:
+        """The metric batches to read."""
+        if not self.config.profile.enabled:
+            return []
+        return list(self.batches) if self.config.profile.batches is None else self.config.profile.batches
+
+    def batch(self, name: str) -> Batch:
+        """A metric batch by name."""
+        return self.batches[name]
+
+    def kernel_records(self, group: str | None = None) -> list[Path]:
+        """The build records (JSON) of all compiled kernels, or of those a group contains."""
+        return [
+            self.paths.kernel(self.architecture, self.study.kernel_name(k), "json")
+            for v in self.variants(group)
+            if not v.driver_copy
+            for k in self.kernels(v)
+        ]
+
+    # -- slices for the measuring rules ---------------------------------------------------------------------------------
+
+    def measurement(self, group: str) -> dict[str, Any]:
+        """The slice of the configuration that every measurement of a group depends on, and nothing else."""
+        return {
+            "study": self.config.study,
+            "group": self.groups[group].values,
+            "axes": {a: v for a, v in self.config.axes.items() if any(a in x.takes for x in self.variants(group))},
+            "variants": {v.name: self.study.launch_digest(v) for v in self.variants(group)},
+            "architecture": self.architecture,
+            "gpu": self.gpu["uuid"],
+            "input": self.config.input.model_dump(),
+        }
+
+    def check_settings(self, group: str) -> str:
+        """Slice for ``check``, as JSON."""
+        return _compact(self.measurement(group) | {"edge_groups": list(self.study.edge_groups)})
+
+    def time_settings(self, group: str) -> str:
+        """Slice for ``time``, as JSON."""
+        extra = {"timing": self.config.timing.model_dump(), "noise_floor": self.study.noise_floor}
+        return _compact(self.measurement(group) | extra)
+
+    def profile_settings(self, group: str, batch: str) -> str:
+        """Slice for ``profile``, as JSON."""
+        launches = {**self.config.profile.launches, **self.groups[group].launches}.get(batch, 1)
+        extra = {
+            "batch": batch,
+            "batch_digest": self.batches[batch].digest,
+            "launches": launches,
+            "timeout_s": self.config.profile.timeout_s,
+        }
+        return _compact(self.measurement(group) | extra)
+
+    # -- checks -----------------------------------------------------------------------------------------------------------
+
+    def _validate(self) -> None:
+        config, study = self.config, self.study
+        if config.variants != "all":
+            for name in config.variants:
+                study.variant(name)
+        for axis, values in config.axes.items():
+            if axis not in study.axes or axis in study.group_axes:
+                free = [a for v in study.variants.values() for a in v.takes]
+                raise StudyError(f"unknown axis {axis!r}; {nearest(axis, set(free))}", where=f"{WHERE}, key axes")
+            if not values or min(values) < 1 or len(set(values)) != len(values):
+                raise StudyError("needs one or more different values of at least 1", where=f"{WHERE}, key axes.{axis}")
+        for variant in self.variants():
+            for axis in variant.takes:
+                if axis not in config.axes:
+                    raise StudyError(f"{variant.name} takes the axis {axis}, which has no values", where=f"{WHERE}, key axes")
+        names: set[str] = set()
+        for number, group in enumerate(config.shapes):
+            where = f"{WHERE}, key shapes[{number}]"
+            for key, value in group.values.items():
+                if key not in study.group_axes:
+                    raise StudyError(f"unknown key {key!r}; {nearest(key, [*study.group_axes, 'variants', 'launches'])}", where=where)
+                if value < 0:
+                    raise StudyError(f"{key} is {value}; a size is not negative", where=where)
+            missing = set(study.group_axes) - set(group.values)
+            if missing:
+                raise StudyError(f"lacks {', '.join(sorted(missing))}", where=where)
+            for name in group.variants or ():
+                study.variant(name)
+            self._known_batches(group.launches, where)
+            name = study.group_name(group.values)
+            if name in names:
+                raise StudyError(f"{name} is listed twice", where=where)
+            names.add(name)
+        if config.report.group and config.report.group not in names:
+            raise StudyError(
+                f"{config.report.group!r} is no configured shape; {nearest(config.report.group, names)}", where=f"{WHERE}, key report.group"
+            )
+        self._known_batches(config.profile.launches, f"{WHERE}, key profile.launches")
+        self._known_batches(dict.fromkeys(config.profile.batches or (), 1), f"{WHERE}, key profile.batches")
+        for variant in self.variants():
+            for group in config.shapes:
+                for cell in study.cells(group.values, [variant.name], config.axes):
+                    study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
+
+    def _known_batches(self, launches: Mapping[str, int], where: str) -> None:
+        for name, count in launches.items():
+            if name not in self.batches:
+                raise StudyError(f"unknown metric batch {name!r}; {nearest(name, self.batches)}", where=where)
+            if count < 1:
+                raise StudyError(f"{name} needs at least one launch", where=where)
+
+    def guard_folder(self) -> None:
+        """Stop if the results folder holds another GPU's run, or a live run that a replay would overwrite."""
+        identity = self.paths.identity
+        if not identity.exists():
+            return
+        held, mine = read_json(identity), self.identity()
+        if held["archive"] and mine["archive"]:
+            return  # a replay writes all raw files anew, whichever archive they came from
+        if not held["archive"] and not mine["archive"] and held["gpu_uuid"] == mine["gpu_uuid"]:
+            return
+
+        def name(who: Mapping[str, Any]) -> str:
+            if who["archive"]:
+                return f"a replay of {who['archive']}"
+            return f"a live run on {who['gpu_name']} ({who['gpu_uuid']})"
+
+        raise StudyError(
+            f"this folder holds {name(held)}; {name(mine)} would overwrite it",
+            where=str(self.paths.folder),
+            hint="give this run a folder of its own with --config run=NAME (or move the old folder away)",
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Whose raw data the folder holds: compared before anything may be written into it."""
+        return {
+            "gpu_name": self.gpu["name"],
+            "gpu_uuid": self.gpu["uuid"],
+            "archive": self.target["archive"],
+            "archive_sha256": self.target["archive_sha256"],
+        }
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _inside(root: Path, *parts: str) -> Path:
+    """A folder of the project that must exist."""
+    path = root.joinpath(*parts)
+    if not path.is_dir():
+        folders = [p.name for p in path.parent.glob("*") if p.is_dir()]
+        raise StudyError(f"there is no folder {path}; {nearest(parts[-1], folders)}", where=WHERE)
+    return path
+
+
+def find_target(config: Config, root: Path) -> dict[str, Any]:
+    """Decide between the live device and an archive: ``{"gpu": facts, "archive": name or None, "archive_sha256": ...}``."""
+    wanted = config.device
+    if isinstance(wanted, str) and (wanted == "archive" or wanted.startswith("archive:")):
+        return _archived(config, root, wanted.partition(":")[2])
+    devices = visible_devices()
+    if devices:
+        return {"gpu": choose(wanted, devices).as_dict(), "archive": None, "archive_sha256": None}
+    if wanted != "auto":
+        raise StudyError(f"device {wanted!r} is asked for, and no NVIDIA device is visible", where=f"{WHERE}, key device")
+    return _archived(config, root, "")
+
+
+def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
+    name = path or config.replay
+    if not name:
+        raise StudyError(
+            "no NVIDIA device is here, and no archive is named to be rebuilt", where=f"{WHERE}, key replay", hint="set replay: to an archive"
+        )
+    container = Container(root / name)
+    environment = container.read_json("environment.json")
+    missing = [g for g in _configured_groups(config, root) if f"raw/timing/{g}.csv" not in container.names]
+    if missing:
+        held = sorted(n.split("/")[-1][:-4] for n in container.names if n.startswith("raw/timing/"))
+        raise StudyError(
+            f"the archive {name} has no measurement of {', '.join(missing)}; it has {', '.join(held)}",
+            where=f"{WHERE}, key shapes",
+            hint="configure shapes that the archive has, or run where a GPU is",
+        )
+    return {"gpu": environment["gpu"], "archive": str(name), "archive_sha256": container.sha256}
+
+
+def _configured_groups(config: Config, root: Path) -> list[str]:
+    study = Study(_inside(root, "kernels", config.study) / "variants.yaml")
+    try:
+        return [study.group_name(g.values) for g in config.shapes]
+    except KeyError:
+        return []  # a shape lacks an axis; the validation that follows names it

@@ -1,0 +1,83 @@
+"""The quantities of ``config/metrics.yaml`` and the ncu metrics they are on each chip family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from transpose_study.errors import StudyError, nearest
+from transpose_study.records import digest_of, read_yaml
+
+CACHE_CONTROL = ("all", "none")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A counted quantity: our key, its unit and meaning, its batch, its ncu name (by chip-family prefix where they differ)."""
+
+    key: str
+    unit: str
+    meaning: str
+    batch: str
+    metric: str
+    by_chip: Mapping[str, str]
+
+    def metric_on(self, chip: str) -> str:
+        """The ncu name on ``chip`` (such as ``gh100``): the longest matching prefix, else the general name."""
+        prefixes = sorted((p for p in self.by_chip if chip.lower().startswith(p)), key=len)
+        return self.by_chip[prefixes[-1]] if prefixes else self.metric
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One ncu process for each group: its cache control, and sections beside the named metrics."""
+
+    name: str
+    meaning: str
+    cache_control: str
+    sections: tuple[str, ...]
+    quantities: tuple[Quantity, ...]
+
+    @property
+    def digest(self) -> str:
+        """Digest of what decides the batch's measurement."""
+        names = [[q.key, q.metric, dict(q.by_chip)] for q in self.quantities]
+        return digest_of([self.cache_control, list(self.sections), names])
+
+
+def load_metrics(path: Path) -> dict[str, Batch]:
+    """Read ``metrics.yaml``: batches by name. Mistakes are :class:`StudyError` with key and nearest known name."""
+    data = read_yaml(path)
+    where = str(path)
+    if not isinstance(data, dict) or set(data) != {"batches", "quantities"}:
+        raise StudyError("has not the two keys batches and quantities", where=where)
+    batches: dict[str, Batch] = {}
+    quantities: dict[str, list[Quantity]] = {name: [] for name in data["batches"]}
+    for key, spec in data["quantities"].items():
+        unknown = set(spec) - {"unit", "meaning", "batch", "metric", "by_chip"}
+        if unknown:
+            name = sorted(unknown)[0]
+            raise StudyError(
+                f"unknown key {name!r}; {nearest(name, ['unit', 'meaning', 'batch', 'metric', 'by_chip'])}",
+                where=f"{where}, quantity {key}",
+            )
+        missing = {"unit", "meaning", "batch", "metric"} - set(spec)
+        if missing:
+            raise StudyError(f"lacks {', '.join(sorted(missing))}", where=f"{where}, quantity {key}")
+        if spec["batch"] not in quantities:
+            raise StudyError(
+                f"unknown batch {spec['batch']!r}; {nearest(str(spec['batch']), quantities)}", where=f"{where}, quantity {key}"
+            )
+        quantities[spec["batch"]].append(
+            Quantity(key, spec["unit"], spec["meaning"], spec["batch"], spec["metric"], spec.get("by_chip", {}))
+        )
+    for name, spec in data["batches"].items():
+        unknown = set(spec) - {"meaning", "cache_control", "sections"}
+        if unknown:
+            raise StudyError(f"unknown key {sorted(unknown)[0]!r}", where=f"{where}, batch {name}")
+        control = spec.get("cache_control", "all")
+        if control not in CACHE_CONTROL:
+            raise StudyError(f"cache_control {control!r} is not one of {', '.join(CACHE_CONTROL)}", where=f"{where}, batch {name}")
+        batches[name] = Batch(name, spec.get("meaning", name), control, tuple(spec.get("sections", ())), tuple(quantities[name]))
+    return batches

@@ -1,0 +1,332 @@
+"""A study's registry: its axes, its variants, and the kernels and cells they make.
+
+A *cell* is a variant with a value for each axis it takes; a *kernel* is what the compiler makes of a variant for the
+axes that select code; a *group* is what one timing job holds (for the transpose: a shape). Nothing here knows which
+axes a study has; ``kernels/<study>/variants.yaml`` names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transpose_study import expressions
+from transpose_study.errors import StudyError, nearest
+from transpose_study.records import digest_of, read_yaml
+from transpose_study.sources import normalised_source
+
+Value = int | str
+Values = Mapping[str, Value]
+
+# CUDA's limits of one launch for every compute capability since 3.0 (CUDA C++ Programming Guide, technical specifications).
+MAX_THREADS_PER_BLOCK = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One named axis. ``tag`` marks it in kernel names; ``value`` is fixed for axes that do not vary yet."""
+
+    name: str
+    meaning: str = ""
+    unit: str = ""
+    tag: str = ""
+    value: Value | None = None
+    itemsize: int | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One entry of the registry. ``source`` is None for a copy made by the driver (``driver_copy``)."""
+
+    name: str
+    title: str
+    origin: str = "user"
+    source: Path | None = None
+    computes: str = "transpose"
+    takes: tuple[str, ...] = ()
+    block: tuple[str | int, ...] = (1,)
+    grid: tuple[str | int, ...] = (1,)
+    macros: Mapping[str, str | int] = field(default_factory=dict)
+    requires: tuple[Mapping[str, str], ...] = ()
+    driver_copy: bool = False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is compiled once: a variant and the values of the axes it takes."""
+
+    variant: Variant
+    values: Values
+
+    def __hash__(self) -> int:
+        return hash((self.variant.name, tuple(self.values.items())))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurable configuration: a variant with a value for each axis it takes."""
+
+    variant: Variant
+    kernel_values: Values
+    group: Values
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """All axis values of the cell, the group's first."""
+        return {**self.group, **self.kernel_values}
+
+    def __hash__(self) -> int:
+        return hash((self.variant.name, tuple(self.values.items())))
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Grid and block of one launch, each as (x, y, z)."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    @property
+    def threads(self) -> int:
+        """Threads of one block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+class Study:
+    """A study's registry, read from ``kernels/<study>/variants.yaml``.
+
+    Raises :class:`StudyError` for an unknown key, a missing source, an expression over unknown axes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        data = read_yaml(self.path)
+        if not isinstance(data, dict):
+            raise StudyError("is no mapping", where=str(path))
+        known = {"study", "title", "axes", "group", "elements", "bytes", "edge_groups", "baselines", "noise_floor", "variants"}
+        for key in data:
+            if key not in known:
+                raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=str(path))
+        missing = {"study", "axes", "group", "elements", "bytes", "variants"} - set(data)
+        if missing:
+            raise StudyError(f"lacks {', '.join(sorted(missing))}", where=str(path))
+        self.name: str = data["study"]
+        self.title: str = data.get("title", self.name)
+        self.axes = {n: self._axis(n, spec or {}) for n, spec in data["axes"].items()}
+        self.group_axes: tuple[str, ...] = tuple(data["group"]["axes"])
+        self._group_name: str = data["group"]["name"]
+        self.elements: str | int = data["elements"]
+        self.bytes_moved: str | int = data["bytes"]
+        self.edge_groups: tuple[Values, ...] = tuple(data.get("edge_groups", ()))
+        self.variants = {n: self._variant(n, spec) for n, spec in data["variants"].items()}
+        self.baselines: dict[str, str] = dict(data.get("baselines", {}))
+        self.noise_floor: dict[str, Value] = dict(data.get("noise_floor", {}))
+        for name in [*self.baselines.values(), *([self.noise_floor["variant"]] if self.noise_floor else [])]:
+            self.variant(str(name))
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def _axis(self, name: str, spec: Mapping[str, Any]) -> Axis:
+        known = {"meaning", "unit", "tag", "value", "itemsize"}
+        for key in spec:
+            if key not in known:
+                raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=f"{self.path}, axis {name}")
+        return Axis(name=name, **spec)
+
+    def _variant(self, name: str, spec: Any) -> Variant:
+        where = f"{self.path}, variant {name}"
+        known = {"title", "origin", "source", "computes", "takes", "block", "grid", "macros", "requires", "driver_copy"}
+        if not isinstance(spec, dict):
+            raise StudyError("is no mapping", where=where)
+        for key in spec:
+            if key not in known:
+                raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=where)
+        if not str(name).isidentifier():
+            raise StudyError("a variant's name is the kernel's name: letters, digits and _ only", where=where)
+        takes = tuple(spec.get("takes", ()))
+        for axis in takes:
+            if axis not in self.axes:
+                raise StudyError(f"takes the unknown axis {axis!r}; {nearest(str(axis), self.axes)}", where=where)
+        driver_copy = bool(spec.get("driver_copy", False))
+        if driver_copy == ("source" in spec):
+            raise StudyError("give either source: FILE.cu or driver_copy: true", where=where)
+        computes = spec.get("computes", "transpose")
+        if computes not in ("copy", "transpose"):
+            raise StudyError(f"computes {computes!r}; {nearest(str(computes), ['copy', 'transpose'])}", where=where)
+        source = None
+        if not driver_copy:
+            source = self.path.parent / spec["source"]
+            if not source.is_file():
+                raise StudyError(f"the source {spec['source']} is not there", where=where, hint=f"put it into {source.parent}")
+            for key in ("block", "grid"):
+                if not isinstance(spec.get(key), list) or not 1 <= len(spec[key]) <= 3:
+                    raise StudyError(f"{key} must be a list of one to three expressions", where=where)
+        requires = tuple(spec.get("requires", ()))
+        for condition in requires:
+            if not isinstance(condition, dict) or set(condition) != {"holds", "why"}:
+                raise StudyError("each entry of requires has the two keys holds and why", where=where)
+        variant = Variant(
+            name=name,
+            title=spec.get("title", name),
+            origin=spec.get("origin", "user"),
+            source=source,
+            computes=computes,
+            takes=takes,
+            block=tuple(spec.get("block", (1,))),
+            grid=tuple(spec.get("grid", (1,))),
+            macros=dict(spec.get("macros", {})),
+            requires=requires,
+            driver_copy=driver_copy,
+        )
+        allowed = {*self.group_axes, *takes, "itemsize"}
+        for text in [*variant.block, *variant.grid, *variant.macros.values(), *(r["holds"] for r in requires)]:
+            unknown = expressions.names_in(text) - allowed
+            if unknown:
+                name = sorted(unknown)[0]
+                raise StudyError(f"{name!r} in the expression {text!r} is no axis of this variant; {nearest(name, allowed)}", where=where)
+        return variant
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def variant(self, name: str) -> Variant:
+        """Return the variant called ``name``; an unknown name is a :class:`StudyError` that offers the nearest."""
+        if name not in self.variants:
+            raise StudyError(f"unknown variant {name!r}; {nearest(name, self.variants)}", where=str(self.path))
+        return self.variants[name]
+
+    def group_name(self, group: Values) -> str:
+        """File-name form of a group, for example ``4096x4096``."""
+        return self._group_name.format(**group)
+
+    def kernel_name(self, kernel: Kernel | Cell) -> str:
+        """File-name form of a kernel, for example ``tiled_padded_b8``."""
+        values = kernel.kernel_values if isinstance(kernel, Cell) else kernel.values
+        return kernel.variant.name + "".join(f"_{self.axes[a].tag}{v}" for a, v in values.items())
+
+    def cell_name(self, cell: Cell) -> str:
+        """Readable form of a cell, for example ``tiled_padded_b8 at 4096x4096``."""
+        return f"{self.kernel_name(cell)} at {self.group_name(cell.group)}"
+
+    def key(self, cell: Cell) -> dict[str, Value]:
+        """The identifying columns of a cell: variant, then each axis in table order ("" where it takes none)."""
+        values = cell.values
+        return {"variant": cell.variant.name} | {
+            a.name: values.get(a.name, a.value if a.value is not None else "") for a in self.axes.values()
+        }
+
+    @property
+    def key_columns(self) -> list[str]:
+        """Names of the identifying columns, the variant first."""
+        return ["variant", *self.axes]
+
+    # -- kernels and cells --------------------------------------------------------------------------------------------
+
+    def kernels(self, variant: Variant, axis_values: Mapping[str, Sequence[Value]]) -> list[Kernel]:
+        """All kernels of a variant for the configured values of the axes it takes."""
+        combinations: list[dict[str, Value]] = [{}]
+        for axis in variant.takes:
+            combinations = [{**c, axis: v} for c in combinations for v in axis_values[axis]]
+        return [Kernel(variant, c) for c in combinations]
+
+    def cells(self, group: Values, variants: Iterable[str], axis_values: Mapping[str, Sequence[Value]]) -> list[Cell]:
+        """All cells of a group, in the order of the registry."""
+        wanted = set(variants)
+        return [
+            Cell(v, k.values, group) for v in self.variants.values() if v.name in wanted for k in self.kernels(v, axis_values)
+        ]
+
+    def numbers(self, values: Values) -> dict[str, int]:
+        """The integer axis values an expression may use, ``itemsize`` included."""
+        itemsize = next((a.itemsize for a in self.axes.values() if a.itemsize), 1)
+        return {k: v for k, v in values.items() if isinstance(v, int)} | {"itemsize": itemsize}
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.numbers({})["itemsize"]
+
+    def geometry(self, cell: Cell) -> Geometry:
+        """Grid and block of the cell's launch."""
+        names = self.numbers(cell.values)
+        where = f"{self.path}, variant {cell.variant.name}"
+
+        def triple(parts: Sequence[str | int]) -> tuple[int, int, int]:
+            x, y, z = ([expressions.evaluate(p, names, where=where) for p in parts] + [1, 1])[:3]
+            return x, y, z
+
+        return Geometry(triple(cell.variant.grid), triple(cell.variant.block))
+
+    def macros(self, kernel: Kernel) -> dict[str, int]:
+        """Macros given to the compiler by -D."""
+        names = self.numbers(kernel.values)
+        where = f"{self.path}, variant {kernel.variant.name}"
+        return {m: expressions.evaluate(e, names, where=where) for m, e in kernel.variant.macros.items()}
+
+    def element_count(self, group: Values) -> int:
+        """Elements of the input, and of the output."""
+        return expressions.evaluate(self.elements, self.numbers(group), where=str(self.path))
+
+    def matrix_bytes(self, group: Values) -> int:
+        """Bytes of the input, and of the output."""
+        return self.element_count(group) * self.itemsize
+
+    def effective_bytes(self, group: Values) -> int:
+        """Bytes that count for the effective bandwidth: one read and one write of each element."""
+        return expressions.evaluate(self.bytes_moved, self.numbers(group), where=str(self.path))
+
+    # -- preconditions --------------------------------------------------------------------------------------------------
+
+    def kernel_refusal(self, kernel: Kernel) -> str:
+        """Why this kernel cannot be compiled ("" if it can): the preconditions on the axes that select code."""
+        names = self.numbers(kernel.values)
+        return self._refusal(kernel.variant, names)
+
+    def cell_refusal(self, cell: Cell, memory_bytes: int | None = None) -> str:
+        """Why this cell cannot run ("" if it can): preconditions, limits of a launch, device memory."""
+        names = self.numbers(cell.values)
+        for axis in self.group_axes:
+            if isinstance(cell.group[axis], int) and int(cell.group[axis]) < 1:
+                return f"{axis} is {cell.group[axis]}; it must be at least 1"
+        refusal = self._refusal(cell.variant, names)
+        if refusal:
+            return refusal
+        if not cell.variant.driver_copy:
+            geometry = self.geometry(cell)
+            if geometry.threads > MAX_THREADS_PER_BLOCK:
+                return f"a block of {geometry.threads} threads is above the limit of {MAX_THREADS_PER_BLOCK}"
+            for what, size, limits in (("block", geometry.block, MAX_BLOCK), ("grid", geometry.grid, MAX_GRID)):
+                for axis, value, limit in zip("xyz", size, limits, strict=True):
+                    if not 1 <= value <= limit:
+                        return f"the {what}'s {axis} of {value} is outside 1..{limit}"
+        needed = 2 * self.matrix_bytes(cell.group)
+        if memory_bytes is not None and needed > memory_bytes:
+            return f"two matrices need {needed / 2**30:.1f} GiB, the device has {memory_bytes / 2**30:.1f} GiB for them"
+        return ""
+
+    def _refusal(self, variant: Variant, names: Mapping[str, int]) -> str:
+        for condition in variant.requires:
+            if expressions.names_in(condition["holds"]) <= set(names) and not expressions.evaluate(
+                condition["holds"], names, where=f"{self.path}, variant {variant.name}"
+            ):
+                return condition["why"]
+        return ""
+
+    # -- digests ----------------------------------------------------------------------------------------------------------
+
+    def code_digest(self, variant: Variant) -> str:
+        """Digest of everything that decides the compiled code: normalised source, local includes, macros."""
+        source = normalised_source(variant.source) if variant.source else "driver copy"
+        return digest_of([source, dict(variant.macros), list(variant.takes), [dict(r) for r in variant.requires]])
+
+    def launch_digest(self, variant: Variant) -> str:
+        """Digest of everything that decides a measurement of the variant: its code and its launch geometry."""
+        return digest_of([self.code_digest(variant), list(variant.block), list(variant.grid), variant.computes])
