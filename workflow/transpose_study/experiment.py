@@ -18,8 +18,9 @@ from transpose_study.device import choose, slug, visible_devices
 from transpose_study.errors import StudyError, nearest
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.paths import RunPaths
-from transpose_study.records import read_json, read_yaml
+from transpose_study.records import read_json, read_yaml, sha256_file
 from transpose_study.registry import Cell, Kernel, Study, Variant
+from transpose_study.sources import HARNESS
 
 WHERE = "configuration"
 
@@ -137,6 +138,21 @@ class Experiment:
             for k in self.kernels(v)
         ]
 
+    def raw_files(self) -> list[Path]:
+        """Every raw file that the analysis reads."""
+        files = [self.paths.check]
+        files += [self.paths.timing(g) for g in self.groups]
+        return files + ([self.paths.counters(g) for g in self.groups] if self.batch_names() else [])
+
+    def tables(self) -> list[str]:
+        """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
+        return ["timings", "noise", "counters", "opcodes", "occupancy", "published", *self.scan_axes()]
+
+    def scan_axes(self) -> list[str]:
+        """The axes that select code and that a configured variant takes."""
+        taken = {a for v in self.variants() for a in v.takes}
+        return [a for a in self.study.axes if a in taken]
+
     # -- slices for the measuring rules ---------------------------------------------------------------------------------
 
     def measurement(self, group: str) -> dict[str, Any]:
@@ -170,6 +186,23 @@ class Experiment:
             "timeout_s": self.config.profile.timeout_s,
         }
         return _compact(self.measurement(group) | extra)
+
+    def build_settings(self, variant: Variant) -> str:
+        """Slice for ``build`` of one variant, as JSON."""
+        return _compact(self._compilation() | {"axes": {a: self.config.axes[a] for a in variant.takes}, "code": self.study.code_digest(variant)})
+
+    def harness_settings(self) -> str:
+        """Slice for ``build harness``, as JSON."""
+        return _compact(self._compilation() | {"axes": {}, "code": sha256_file(HARNESS)})
+
+    def _compilation(self) -> dict[str, Any]:
+        return {
+            "study": self.config.study,
+            "architecture": self.architecture,
+            "toolchain": self.config.build.toolchain,
+            "flags": self.config.build.flags,
+            "driver_cuda": None if self.replay else self.gpu["driver_cuda"],
+        }
 
     # -- checks -----------------------------------------------------------------------------------------------------------
 

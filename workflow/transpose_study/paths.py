@@ -61,9 +61,9 @@ class RunPaths:
         """ncu's own report of one group and metric batch."""
         return self.folder / "raw" / "counters" / f"{group}.{batch}.ncu-rep"
 
-    def ncu_outcome(self, group: str, batch: str) -> Path:
-        """What that ncu process did: launches profiled, or why there are none."""
-        return self.folder / "raw" / "counters" / f"{group}.{batch}.json"
+    def counters_part(self, group: str, batch: str) -> Path:
+        """Counter values of one group and metric batch, before the batches are joined."""
+        return self.folder / "raw" / "counters" / "parts" / f"{group}.{batch}.csv"
 
     def table(self, name: str) -> Path:
         """A tidy table."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from transpose_study.records import read_text
 
+HARNESS = Path(__file__).parent / "gpu" / "harness.cu"  # the measuring program's own kernels
+
 _TOKEN = re.compile(
     r"""(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
       | (?P<string>R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')

@@ -1,0 +1,60 @@
+# The transpose study. `snakemake --cores 1 all` measures it on the GPU that is here; without one it rebuilds everything
+# after the raw data from an archived run. Rules are included in the order in which they run.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+try:
+    from transpose_study.errors import StudyError
+    from transpose_study.experiment import Experiment
+except ImportError as error:
+    raise WorkflowError(f"{error}: install the project first, as README.md says (pip install -e .)") from None
+
+configfile: "config/config.yaml"
+
+# The rules call `transpose-study`, which pip put beside this Python whether or not its environment is activated.
+os.environ["PATH"] = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
+
+try:
+    EXPERIMENT = Experiment.from_snakemake(config)
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
+
+RUN = str(EXPERIMENT.paths.folder)
+
+
+wildcard_constraints:
+    group=r"[\w.-]+",
+    batch=r"\w+",
+
+
+include: "workflow/rules/prepare.smk"
+include: "workflow/rules/build.smk"
+
+
+if EXPERIMENT.replay:
+
+    include: "workflow/rules/replay.smk"
+
+else:
+
+    include: "workflow/rules/measure.smk"
+
+
+include: "workflow/rules/analyse.smk"
+include: "workflow/rules/archive.smk"
+
+
+rule all:
+    """Everything: tables, figures and the write-up."""
+    default_target: True
+    input:
+        f"{RUN}/environment.json",
+        rules.aggregate.output,
+        rules.draw.output,
+        rules.write.output,

@@ -1,0 +1,50 @@
+# Tables from raw data, figures and the write-up from tables.
+from transpose_study.report.figures import figure_names
+
+FIGURES = figure_names(EXPERIMENT.config.study)
+
+
+rule aggregate:
+    """Make the tidy tables from the raw data."""
+    input:
+        config=f"{RUN}/run_config.yaml",
+        environment=f"{RUN}/environment.json",
+        raw=EXPERIMENT.raw_files(),
+        kernels=EXPERIMENT.kernel_records(),
+    output:
+        expand(f"{RUN}/tables/{{table}}.csv", table=EXPERIMENT.tables()),
+    log:
+        f"{RUN}/logs/aggregate.log",
+    shell:
+        "transpose-study aggregate --run {RUN:q} --log {log:q}"
+
+
+rule draw:
+    """Draw the figures."""
+    input:
+        config=f"{RUN}/run_config.yaml",
+        tables=rules.aggregate.output,
+        declared=f"paper/{EXPERIMENT.config.study}.figures.yaml",
+    output:
+        svg=[report(f"{RUN}/figures/{name}.svg", caption=f"../report/{name}.rst", category="Figures") for name in FIGURES],
+        png=expand(f"{RUN}/figures/{{name}}.png", name=FIGURES),
+    log:
+        f"{RUN}/logs/draw.log",
+    shell:
+        "transpose-study draw --run {RUN:q} --log {log:q}"
+
+
+rule write:
+    """Write the report in every configured format."""
+    input:
+        config=f"{RUN}/run_config.yaml",
+        environment=f"{RUN}/environment.json",
+        paper=f"paper/{EXPERIMENT.config.study}.py",
+        tables=rules.aggregate.output,
+        figures=rules.draw.output.svg,
+    output:
+        expand(f"{RUN}/report/{EXPERIMENT.config.study}.{{format}}", format=EXPERIMENT.config.report.formats),
+    log:
+        f"{RUN}/logs/write.log",
+    shell:
+        "transpose-study write --run {RUN:q} --log {log:q}"

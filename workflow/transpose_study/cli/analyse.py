@@ -1,0 +1,61 @@
+"""``aggregate``, ``draw``, ``write`` and ``archive``: everything after the raw data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from transpose_study.cli.common import add_run
+from transpose_study.progress import Log
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the sub-commands."""
+    aggregate = commands.add_parser("aggregate", help="make the tidy tables of a run from its raw data")
+    add_run(aggregate)
+    aggregate.set_defaults(run_command=run_aggregate)
+    draw = commands.add_parser("draw", help="draw the figures from the tidy tables")
+    add_run(draw)
+    draw.set_defaults(run_command=run_draw)
+    write = commands.add_parser("write", help="write the report from tables and figures")
+    add_run(write)
+    write.set_defaults(run_command=run_write)
+    archive = commands.add_parser("archive", help="pack a finished run with its exact configuration")
+    add_run(archive)
+    archive.add_argument("--output", type=Path, help="archive to write; default: results/archive/<device>-<date>.crate.zip")
+    archive.add_argument("--with-ncu-reports", action="store_true", help="also pack the .ncu-rep files (large)")
+    archive.set_defaults(run_command=run_archive)
+
+
+def run_aggregate(args: argparse.Namespace, log: Log) -> None:
+    """Write tables/*.csv."""
+    from transpose_study.analysis import aggregate  # noqa: PLC0415
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+
+    aggregate(Experiment.from_run(args.run))
+
+
+def run_draw(args: argparse.Namespace, log: Log) -> None:
+    """Write figures/."""
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.report import draw  # noqa: PLC0415
+
+    draw(Experiment.from_run(args.run))
+
+
+def run_write(args: argparse.Namespace, log: Log) -> None:
+    """Write report/."""
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.report import write  # noqa: PLC0415
+
+    experiment = Experiment.from_run(args.run)
+    write(experiment, experiment.config.report.formats)
+
+
+def run_archive(args: argparse.Namespace, log: Log) -> None:
+    """Write an archive."""
+    from transpose_study.archive.pack import pack  # noqa: PLC0415
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+
+    path = pack(Experiment.from_run(args.run), args.output, with_ncu_reports=args.with_ncu_reports)
+    log.say(f"archived in {path} ({path.stat().st_size / 2**20:.1f} MiB)")

@@ -1,0 +1,76 @@
+"""``check``, ``time`` and ``profile``: what needs the GPU."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from transpose_study.cli.common import add_run, add_settings, settings
+from transpose_study.progress import Log
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the sub-commands."""
+    for name, run, text in (
+        ("check", run_check, "compare every kernel's output bit for bit"),
+        ("time", run_time, "sample every checked kernel, warm caches and cold"),
+        ("profile", run_profile, "read one batch of hardware counters with ncu"),
+    ):
+        command = commands.add_parser(name, help=text)
+        add_run(command)
+        add_settings(command)
+        command.set_defaults(run_command=run)
+    for name, run, text in (
+        ("merge-checks", run_merge_checks, "join the shapes' verdicts into raw/check.csv"),
+        ("merge-counters", run_merge_counters, "join the metric batches of one shape"),
+    ):
+        command = commands.add_parser(name, help=text)
+        add_run(command)
+        command.add_argument("--study", required=True)
+        command.add_argument("--groups", nargs="+", required=True, metavar="SHAPE")
+        command.add_argument("--batches", nargs="*", default=[])
+        command.set_defaults(run_command=run)
+
+
+def run_check(args: argparse.Namespace, log: Log) -> None:
+    """Check one group on the GPU."""
+    from transpose_study.gpu.check import check_group  # noqa: PLC0415
+
+    check_group(settings(args), args.run, log)
+
+
+def run_time(args: argparse.Namespace, log: Log) -> None:
+    """Time one group on the GPU."""
+    from transpose_study.gpu.timing import time_group  # noqa: PLC0415
+
+    time_group(settings(args), args.run, log)
+
+
+def run_profile(args: argparse.Namespace, log: Log) -> None:
+    """Profile one batch of one group on the GPU."""
+    from transpose_study.gpu.profiling import profile_group  # noqa: PLC0415
+
+    profile_group(settings(args), args.run, log)
+
+
+def run_merge_checks(args: argparse.Namespace, log: Log) -> None:
+    """Join the verdicts of the groups."""
+    from transpose_study.gpu.check import merge_checks  # noqa: PLC0415
+
+    merge_checks(_study(args), args.run, args.groups)
+
+
+def run_merge_counters(args: argparse.Namespace, log: Log) -> None:
+    """Join the batches of one group."""
+    from transpose_study.gpu.profiling import join_batches  # noqa: PLC0415
+    from transpose_study.paths import RunPaths  # noqa: PLC0415
+
+    paths = RunPaths(args.run)
+    for group in args.groups:
+        join_batches(_study(args), [paths.counters_part(group, b) for b in args.batches], paths.counters(group))
+
+
+def _study(args: argparse.Namespace):  # noqa: ANN202 - Study is imported late
+    from transpose_study.registry import Study  # noqa: PLC0415
+
+    return Study(Path("kernels") / args.study / "variants.yaml")

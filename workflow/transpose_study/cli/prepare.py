@@ -1,0 +1,53 @@
+"""``resolve``, ``describe`` and ``restore``: the configuration, the environment, and raw data out of an archive."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from transpose_study.cli.common import add_run
+from transpose_study.progress import Log
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the sub-commands."""
+    resolve = commands.add_parser("resolve", help="write the resolved configuration, defaults included")
+    resolve.add_argument("--config", required=True, help="the configuration, as JSON")
+    add_run(resolve)
+    resolve.set_defaults(run_command=run_resolve)
+
+    describe = commands.add_parser("describe", help="record GPU, driver, compiler, ncu, packages, commit")
+    add_run(describe)
+    describe.set_defaults(run_command=run_describe)
+
+    restore = commands.add_parser("restore", help="take the raw data of a run out of an archive")
+    restore.add_argument("--archive", type=Path, required=True)
+    add_run(restore)
+    restore.set_defaults(run_command=run_restore)
+
+
+def run_resolve(args: argparse.Namespace, log: Log) -> None:
+    """Validate the configuration once more and write it."""
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.records import write_yaml  # noqa: PLC0415
+
+    experiment = Experiment.from_snakemake(json.loads(args.config))
+    write_yaml(args.run / "run_config.yaml", experiment.resolved())
+    log.note(f"{len(experiment.groups)} shapes, {sum(len(experiment.cells(g)) for g in experiment.groups)} cells")
+
+
+def run_describe(args: argparse.Namespace, log: Log) -> None:
+    """Write environment.json."""
+    from transpose_study.environment import describe  # noqa: PLC0415
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+
+    describe(Experiment.from_run(args.run), log)
+
+
+def run_restore(args: argparse.Namespace, log: Log) -> None:
+    """Restore raw/ from an archive."""
+    from transpose_study.archive.restore import restore  # noqa: PLC0415
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+
+    restore(Experiment.from_run(args.run), args.archive, log)
