@@ -1,0 +1,27 @@
+"""Makes every tidy table of a results folder, in the order in which they need each other."""
+
+from __future__ import annotations
+
+from transpose_study.analysis.counters import write_counters, write_opcodes
+from transpose_study.analysis.occupancy import write_occupancy
+from transpose_study.analysis.published import write_published
+from transpose_study.analysis.run import Run
+from transpose_study.analysis.scan import write_scans
+from transpose_study.analysis.timings import write_noise, write_rounds, write_timings
+from transpose_study.experiment import Experiment
+
+
+def write_tables(experiment: Experiment) -> None:
+    """Read raw files and build records of ``experiment`` and write tables/*.csv.
+
+    Raises :class:`transpose_study.errors.StudyError` that names file, line and column for raw input that is missing or damaged.
+    """
+    run = Run(experiment)
+    timings = write_timings(run)
+    write_noise(run)
+    write_rounds(run)
+    counters = write_counters(run)
+    write_opcodes(run)
+    occupancy = write_occupancy(run, counters)
+    scans = write_scans(run, timings)
+    write_published(run, timings, counters, occupancy, scans)

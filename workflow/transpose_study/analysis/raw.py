@@ -1,0 +1,187 @@
+"""Reading of the raw files: check verdicts, timing samples, counter values, build records; every mistake named by line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transpose_study.analysis.stats import Series
+from transpose_study.errors import StudyError
+from transpose_study.experiment import Experiment
+from transpose_study.records import read_csv, read_json
+from transpose_study.registry import Cell, Study
+
+Key = tuple[str, ...]
+
+CHECK_COLUMNS = ["status", "reason", "row", "col", "expected", "got"]
+CHECK_STATUS = ("ok", "not measured", "skipped", "failed", "wrong")
+TIMING_COLUMNS = [
+    "cache_mode", "replicate", "process", "round", "order", "launches", "sample_us",
+    "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons",
+]  # fmt: skip
+COUNTER_COLUMNS = ["batch", "launch", "quantity", "metric", "value", "unit", "reason"]
+SENSORS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
+
+
+def cell_key(study: Study, cell: Cell) -> Key:
+    """The cell's identifying columns as the raw files write them."""
+    return tuple(str(v) for v in study.key(cell).values())
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Timing samples of one cell, cache mode and replicate, in the order of process and round (all shape n)."""
+
+    series: Series
+    launches: NDArray[np.int64]
+    sensors: Mapping[str, NDArray[np.float64]]
+    throttle: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """All samples of one group by (cell, cache mode, replicate); ``absent`` says why there are none at all."""
+
+    path: Path
+    samples: Mapping[tuple[Key, str, str], Samples] = field(default_factory=dict)
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class CounterValue:
+    """One value that ncu read in one launch; NaN with a reason where it read none."""
+
+    launch: int
+    metric: str
+    batch: str
+    unit: str
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Counters:
+    """All counter values of one group by cell and quantity; ``absent`` says why there are none at all."""
+
+    path: Path
+    values: Mapping[Key, Mapping[str, Sequence[CounterValue]]] = field(default_factory=dict)
+    absent: str = ""
+
+
+def _missing(experiment: Experiment, path: Path, stage: str) -> str:
+    """The reason for a missing raw file in a replay; in a live run it is an error."""
+    if experiment.replay:
+        return f"not measured: not in {experiment.target['archive']}"
+    raise StudyError("this raw file is missing", where=str(path), hint=f"run the step that makes it ({stage}), or snakemake again")
+
+
+def _number(row: Mapping[str, str], column: str, path: Path, line: int, *, kind: type[int] | type[float] = float) -> float:
+    try:
+        value = kind(row[column])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        what = "whole number" if kind is int else "number"
+        raise StudyError(f"line {line}, column {column}: {row[column]!r} is no {what}", where=str(path))
+    return value
+
+
+def _throttle(row: Mapping[str, str], path: Path, line: int) -> int:
+    text = row["throttle_reasons"]
+    try:
+        return int(text, 16) if text else 0
+    except ValueError:
+        raise StudyError(f"line {line}, column throttle_reasons: {text!r} is no hexadecimal number", where=str(path)) from None
+
+
+def read_check(experiment: Experiment) -> dict[Key, dict[str, str]]:
+    """The verdict of every checked cell, edge shapes included, by cell key."""
+    path = experiment.paths.check
+    if not path.exists():
+        _missing(experiment, path, "check")
+        return {}
+    columns = experiment.study.key_columns
+    found: dict[Key, dict[str, str]] = {}
+    for line, row in enumerate(read_csv(path, [*columns, *CHECK_COLUMNS]), start=2):
+        if row["status"] not in CHECK_STATUS:
+            known = ", ".join(CHECK_STATUS)
+            raise StudyError(f"line {line}, column status: {row['status']!r} is none of {known}", where=str(path))
+        key = tuple(row[c] for c in columns)
+        # A shape may stand there twice, as an edge shape and as a configured one: the worse verdict counts.
+        if key not in found or CHECK_STATUS.index(row["status"]) > CHECK_STATUS.index(found[key]["status"]):
+            found[key] = row
+    return found
+
+
+def read_timing(experiment: Experiment, group: str) -> Timing:
+    """The timing samples of a group."""
+    path = experiment.paths.timing(group)
+    if not path.exists():
+        return Timing(path, absent=_missing(experiment, path, "time"))
+    columns = experiment.study.key_columns
+    found: dict[tuple[Key, str, str], list[tuple[float, ...]]] = {}
+    for line, row in enumerate(read_csv(path, [*columns, *TIMING_COLUMNS]), start=2):
+        process, number, launches = (_number(row, c, path, line, kind=int) for c in ("process", "round", "launches"))
+        sample = _number(row, "sample_us", path, line)
+        if sample <= 0:
+            raise StudyError(f"line {line}, column sample_us: {row['sample_us']!r} is no duration above 0", where=str(path))
+        sensors = [_number(row, c, path, line) if row[c] else math.nan for c in SENSORS]
+        key = (tuple(row[c] for c in columns), row["cache_mode"], row["replicate"])
+        found.setdefault(key, []).append((process, number, sample, launches, *sensors, _throttle(row, path, line)))
+    return Timing(path, {key: _samples(key, rows, path) for key, rows in found.items()})
+
+
+def _samples(key: tuple[Key, str, str], rows: list[tuple[float, ...]], path: Path) -> Samples:
+    table = np.array(sorted(rows), dtype=float)
+    process, number = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+    again = (np.diff(process) == 0) & (np.diff(number) == 0)
+    if again.any():
+        at = int(np.argmax(again))
+        cell = ", ".join([*(k for k in key[0] if k), *key[1:]])
+        raise StudyError(f"holds two samples of {cell} for process {process[at]}, round {number[at]}", where=str(path))
+    sensors = {name: table[:, 4 + i] for i, name in enumerate(SENSORS)}
+    throttle = table[:, 4 + len(SENSORS)].astype(np.int64)
+    return Samples(Series(table[:, 2], process, number), table[:, 3].astype(np.int64), sensors, throttle)
+
+
+def read_counters(experiment: Experiment, group: str) -> Counters:
+    """The counter values of a group; empty with a reason where profiling is off."""
+    path = experiment.paths.counters(group)
+    if not experiment.config.profile.enabled:
+        return Counters(path, absent="profiling is switched off in the configuration")
+    if not path.exists():
+        return Counters(path, absent=_missing(experiment, path, "profile"))
+    columns = experiment.study.key_columns
+    found: dict[Key, dict[str, list[CounterValue]]] = {}
+    for line, row in enumerate(read_csv(path, [*columns, *COUNTER_COLUMNS]), start=2):
+        value, reason = math.nan, row["reason"]
+        if row["value"]:
+            value = _number(row, "value", path, line)
+        elif not reason:
+            raise StudyError(f"line {line}, column value: empty, and no reason is given", where=str(path))
+        launch = int(_number(row, "launch", path, line, kind=int)) if row["launch"] else 0
+        entry = CounterValue(launch, row["metric"], row["batch"], row["unit"], value, reason)
+        found.setdefault(tuple(row[c] for c in columns), {}).setdefault(row["quantity"], []).append(entry)
+    for quantities in found.values():
+        for entries in quantities.values():
+            entries.sort(key=lambda e: (e.launch, e.metric, e.reason, e.value))
+    return Counters(path, found)
+
+
+def read_build(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    """The build record of the cell's kernel; ``{}`` for a copy that the driver makes."""
+    if cell.variant.driver_copy:
+        return {}
+    path = experiment.paths.kernel(experiment.architecture, experiment.study.kernel_name(cell), "json")
+    if not path.exists():
+        raise StudyError("this build record is missing", where=str(path), hint="run the step build, or snakemake again")
+    record = read_json(path)
+    if not isinstance(record, dict) or "status" not in record:
+        raise StudyError("is no build record: it has no status", where=str(path), hint="delete it and run snakemake again")
+    return record

@@ -1,0 +1,136 @@
+"""The raw files of one run brought together: every configured cell with its status, samples and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from transpose_study.analysis.raw import Counters, Key, Samples, Timing, cell_key, read_build, read_check, read_counters, read_timing
+from transpose_study.experiment import Experiment
+from transpose_study.registry import Cell, Value
+
+OK, SKIPPED, FAILED, NOT_MEASURED = "ok", "skipped", "failed", "not measured"
+A, B = "a", "b"  # replicate a is the cell's own measurement; b is the second of the A/A pair
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether a cell was measured, and if not, why not."""
+
+    status: str
+    reason: str = ""
+
+
+class Run:
+    """Everything that was measured in one run folder, read once."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.study = experiment, experiment.study
+        self.check = read_check(experiment)
+        self.timing: dict[str, Timing] = {g: read_timing(experiment, g) for g in experiment.groups}
+        self.counters: dict[str, Counters] = {g: read_counters(experiment, g) for g in experiment.groups}
+        self._builds: dict[str, dict[str, Any]] = {}
+        self._keys: dict[Cell, Key] = {}
+
+    @cached_property
+    def cells(self) -> dict[str, list[Cell]]:
+        """The cells of each group, both in the order of the tables."""
+        return {g: self.experiment.cells(g) for g in self.experiment.groups}
+
+    def all_cells(self) -> Iterator[tuple[str, Cell]]:
+        """(group, cell) of every configured cell."""
+        for group, cells in self.cells.items():
+            for cell in cells:
+                yield group, cell
+
+    def key(self, cell: Cell) -> Key:
+        """The cell's key as the raw files write it."""
+        if cell not in self._keys:
+            self._keys[cell] = cell_key(self.study, cell)
+        return self._keys[cell]
+
+    def columns(self, cell: Cell) -> dict[str, Value]:
+        """The cell's identifying columns for a table row."""
+        return self.study.key(cell)
+
+    def find(self, group: str, variant: str, values: dict[str, Value]) -> Cell | None:
+        """The group's cell of that variant and those axis values (``values`` names the axes the variant takes)."""
+        for cell in self.cells.get(group, ()):
+            if cell.variant.name == variant and dict(cell.kernel_values) == values:
+                return cell
+        return None
+
+    def build(self, cell: Cell) -> dict[str, Any]:
+        """The build record of the cell's kernel."""
+        name = self.study.kernel_name(cell)
+        if name not in self._builds:
+            self._builds[name] = read_build(self.experiment, cell)
+        return self._builds[name]
+
+    @cached_property
+    def _wrong(self) -> dict[Key, str]:
+        """Kernels (by key without the group axes) that gave a wrong result at any shape, and where."""
+        columns = self.study.key_columns
+        group = self.study.group_axes
+        wrong: dict[Key, str] = {}
+        for key, row in sorted(self.check.items()):
+            if row["status"] == "wrong":
+                kernel = tuple(k for c, k in zip(columns, key, strict=True) if c not in group)
+                shape = self.study.group_name({a: row[a] for a in group})
+                wrong.setdefault(kernel, f"wrong result at {shape}: {self._difference(row)}")
+        return wrong
+
+    @staticmethod
+    def _difference(row: dict[str, str]) -> str:
+        first = ""
+        if row["row"]:
+            first = f"first wrong element at row {row['row']}, col {row['col']}: expected {row['expected']}, got {row['got']}"
+        return "; ".join(t for t in (row["reason"], first) if t) or "no details were recorded"
+
+    def samples(self, group: str, cell: Cell, cache_mode: str, replicate: str = A) -> Samples | None:
+        """The cell's samples, or None where it was not measured or its result is not right."""
+        if self._verdict(cell):
+            return None
+        return self.timing[group].samples.get((self.key(cell), cache_mode, replicate))
+
+    def _verdict(self, cell: Cell) -> Status | None:
+        """What the check says against the cell."""
+        key = self.key(cell)
+        row = self.check.get(key)
+        kernel = tuple(k for c, k in zip(self.study.key_columns, key, strict=True) if c not in self.study.group_axes)
+        if row and row["status"] == "skipped":
+            return Status(SKIPPED, row["reason"] or "skipped by the check, which gives no reason")
+        if row and row["status"] == "wrong":
+            return Status(FAILED, f"wrong result: {self._difference(row)}")
+        if row and row["status"] == "failed":
+            return Status(FAILED, row["reason"] or "failed in the check, which gives no reason")
+        if kernel in self._wrong:
+            return Status(FAILED, self._wrong[kernel])
+        return None
+
+    def status(self, group: str, cell: Cell, cache_mode: str | None = None) -> Status:
+        """Whether the cell could be measured; with ``cache_mode``, whether there are samples in that mode."""
+        verdict = self._verdict(cell)
+        if verdict:
+            return verdict
+        modes = [cache_mode] if cache_mode else self.experiment.config.timing.cache_modes
+        if any(self.samples(group, cell, m) for m in modes):
+            return Status(OK)
+        refusal = self.study.cell_refusal(cell, self.experiment.gpu.get("memory_bytes"))
+        if refusal:
+            return Status(SKIPPED, refusal)
+        record = self.build(cell)
+        if record and record["status"] != OK:
+            status = SKIPPED if record["status"] == "skipped" else FAILED
+            return Status(status, record.get("reason") or "the kernel was not built, and the build gives no reason")
+        row = self.check.get(self.key(cell))
+        if row and row["status"] == NOT_MEASURED:
+            return Status(NOT_MEASURED, row["reason"] or "not checked, hence not measured")
+        timing = self.timing[group]
+        if timing.absent:
+            return Status(NOT_MEASURED, timing.absent)
+        if self.experiment.replay:
+            return Status(NOT_MEASURED, f"not measured: not in {self.experiment.target['archive']}")
+        return Status(NOT_MEASURED, f"no sample in {timing.path.relative_to(self.experiment.paths.folder)}")
