@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from transpose_study import config as configuration
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_yaml, write_csv, write_json, write_yaml
@@ -220,9 +219,7 @@ def _write_counters(experiment: Experiment, model: Model, group: str, rng: np.ra
                     | {"batch": quantity.batch, "launch": launch, "quantity": key, "metric": quantity.metric, "unit": quantity.unit}
                     | {"value": "" if why else float(shown), "reason": why}
                 )
-    write_csv(
-        experiment.paths.counters(group), [*study.key_columns, "batch", "launch", "quantity", "metric", "value", "unit", "reason"], rows
-    )
+    write_csv(experiment.paths.counters(group), [*study.key_columns, "batch", "launch", "quantity", "metric", "value", "unit", "reason"], rows)
 
 
 # -- timings, check, build, environment -------------------------------------------------------------------------------------
@@ -342,8 +339,13 @@ def contrary() -> Model:
         bandwidth=bandwidth,
         block_rows_factor={4: 1.06, 8: 1.0, 16: 1.02, 32: 1.1},
         write_share=1.001,
-        counters={"naive_write_coalesced:l2_hit_pct": 2.0, "naive_write_coalesced:dram_read_bytes": 5.0e8, "l1tex_throughput_pct": 20.0,
-                  "tiled_padded_b8:shared_store_wavefronts": 900000.0, "tiled_padded_unchecked_b8:stall_barrier": 0.2},  # fmt: skip
+        counters={
+            "naive_write_coalesced:l2_hit_pct": 2.0,
+            "naive_write_coalesced:dram_read_bytes": 5.0e8,
+            "l1tex_throughput_pct": 20.0,
+            "tiled_padded_b8:shared_store_wavefronts": 900000.0,
+            "tiled_padded_unchecked_b8:stall_barrier": 0.2,
+        },
     )
 
 
@@ -357,7 +359,7 @@ def _kernel_name(cell: str) -> str:
 
 def read_rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Columns and rows of a CSV."""
-    with open(path, encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
         rows = list(reader)
     return list(reader.fieldnames or ()), rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transpose_study.analysis.counters import write_counters, write_opcodes
+from transpose_study.analysis.measured import Tables
 from transpose_study.analysis.occupancy import write_occupancy
 from transpose_study.analysis.published import write_published
 from transpose_study.analysis.run import Run
@@ -24,4 +25,4 @@ def write_tables(experiment: Experiment) -> None:
     write_opcodes(run)
     occupancy = write_occupancy(run, counters)
     scans = write_scans(run, timings)
-    write_published(run, timings, counters, occupancy, scans)
+    write_published(run, Tables(timings, counters, occupancy, scans))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transpose_study.analysis.raw import CounterValue
-from transpose_study.analysis.run import NOT_MEASURED, OK, Run
+from transpose_study.analysis.run import FAILED, NOT_MEASURED, SKIPPED, Run
 from transpose_study.analysis.tables import Row, write_table
 from transpose_study.metrics import Quantity
 from transpose_study.registry import Cell
@@ -54,12 +54,12 @@ def write_counters(run: Run) -> list[Row]:
     metrics = _metrics_seen(run)
     rows: list[Row] = []
     for group, cell in run.all_cells():
-        measured = run.counters[group].values.get(run.key(cell), {})
+        measured = _measured(run, group, cell)
         otherwise = _why_not(run, group, cell)
         series: dict[str, PerLaunch] = {}
         reasons: dict[str, str] = {}
         for quantity in quantities:
-            values = _usable(run, group, cell, measured.get(quantity.key, ()))
+            values = measured.get(quantity.key, ())
             reason = _reason(run, quantity, values, otherwise)
             series[quantity.key] = {v.launch: v.value for v in values if not math.isnan(v.value)}
             reasons[quantity.key] = reason
@@ -80,15 +80,15 @@ def _metrics_seen(run: Run) -> dict[str, str]:
     return seen
 
 
-def _usable(run: Run, group: str, cell: Cell, values: Sequence[CounterValue]) -> Sequence[CounterValue]:
-    """Nothing of a kernel whose results are wrong."""
-    return () if run.status(group, cell).status == "failed" else values
+def _measured(run: Run, group: str, cell: Cell) -> Mapping[str, Sequence[CounterValue]]:
+    """The cell's values by quantity; nothing of a kernel whose results are wrong."""
+    return {} if run.status(group, cell).status == FAILED else run.counters[group].values.get(run.key(cell), {})
 
 
 def _why_not(run: Run, group: str, cell: Cell) -> str:
     """The reason for a counter that the raw file does not even mention."""
     status = run.status(group, cell)
-    if status.status in ("skipped", "failed"):
+    if status.status in (SKIPPED, FAILED):
         return status.reason
     if run.counters[group].absent:
         return run.counters[group].absent
@@ -136,18 +136,17 @@ def write_opcodes(run: Run) -> None:
     columns = [*run.study.key_columns, "opcode", "instructions", "instructions_per_warp", "launches", "reason"]
     rows: list[Row] = []
     for group, cell in run.all_cells():
-        measured = run.counters[group].values.get(run.key(cell), {})
+        measured = _measured(run, group, cell)
         found: dict[str, Sequence[CounterValue]] = {}
-        silent: Sequence[CounterValue] = measured.get(BY_OPCODE, ())
         for quantity, values in sorted(measured.items()):
             match = OPCODE.fullmatch(quantity)
             if match:
-                found[match["opcode"]] = _usable(run, group, cell, values)
+                found[match["opcode"]] = values
         counted = {o: s for o, values in found.items() if (s := _summary({v.launch: v.value for v in values if not math.isnan(v.value)}))["launches"]}
         if not counted:
             quantity = next((q for b in run.experiment.batches.values() for q in b.quantities if q.key == BY_OPCODE), None)
-            values = _usable(run, group, cell, silent or next(iter(found.values()), ()))
-            reason = _reason(run, quantity, values, _why_not(run, group, cell)) if quantity else "config/metrics.yaml does not ask for it"
+            silent = measured.get(BY_OPCODE) or next(iter(found.values()), ())
+            reason = _reason(run, quantity, silent, _why_not(run, group, cell)) if quantity else "config/metrics.yaml does not ask for it"
             rows.append({**run.columns(cell), "launches": 0, "reason": reason})
             continue
         geometry = run.study.geometry(cell)
@@ -157,6 +156,3 @@ def write_opcodes(run: Run) -> None:
             for o, s in sorted(counted.items())
         ]
     write_table(run.experiment.paths.table("opcodes"), columns, rows)
-
-
-__all__ = ["OK", "write_counters", "write_opcodes"]

@@ -24,7 +24,7 @@ def write_occupancy(run: Run, counters: list[Row]) -> list[Row]:
     found = {(*(str(r[c]) for c in names), r["quantity"]): r for r in counters}
     rows: list[Row] = []
     for group, cell in run.all_cells():
-        row: Row = dict(run.columns(cell))
+        row: Row = dict.fromkeys(columns) | run.columns(cell)
         if not run.study.cell_refusal(cell) and not cell.variant.driver_copy:
             threads = run.study.geometry(cell).threads
             row |= {"threads_per_block": threads, "warps_per_block": -(-threads // 32)}

@@ -81,23 +81,34 @@ def _missing(experiment: Experiment, path: Path, stage: str) -> str:
     raise StudyError("this raw file is missing", where=str(path), hint=f"run the step that makes it ({stage}), or snakemake again")
 
 
-def _number(row: Mapping[str, str], column: str, path: Path, line: int, *, kind: type[int] | type[float] = float) -> float:
-    try:
-        value = kind(row[column])
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        what = "whole number" if kind is int else "number"
-        raise StudyError(f"line {line}, column {column}: {row[column]!r} is no {what}", where=str(path))
-    return value
+class _Table:
+    """Rows of a raw CSV, and its mistakes named by line and column."""
 
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.rows = path, read_csv(path, columns)
 
-def _throttle(row: Mapping[str, str], path: Path, line: int) -> int:
-    text = row["throttle_reasons"]
-    try:
-        return int(text, 16) if text else 0
-    except ValueError:
-        raise StudyError(f"line {line}, column throttle_reasons: {text!r} is no hexadecimal number", where=str(path)) from None
+    def wrong(self, row: Mapping[str, str], column: str, what: str) -> StudyError:
+        """The error for one field; a quoted field of several lines before it counts as so many lines."""
+        number = next(i for i, r in enumerate(self.rows) if r is row)
+        line = 2 + number + sum(field.count("\n") for r in self.rows[:number] for field in r.values())
+        return StudyError(f"line {line}, column {column}: {row[column]!r} is {what}", where=str(self.path))
+
+    def real(self, row: Mapping[str, str], column: str) -> float:
+        """A field as a finite number."""
+        try:
+            value = float(row[column])
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.wrong(row, column, "no number")
+        return value
+
+    def whole(self, row: Mapping[str, str], column: str, base: int = 10) -> int:
+        """A field as a whole number."""
+        try:
+            return int(row[column], base)
+        except ValueError:
+            raise self.wrong(row, column, "no whole number" if base == 10 else "no hexadecimal number") from None
 
 
 def read_check(experiment: Experiment) -> dict[Key, dict[str, str]]:
@@ -107,11 +118,11 @@ def read_check(experiment: Experiment) -> dict[Key, dict[str, str]]:
         _missing(experiment, path, "check")
         return {}
     columns = experiment.study.key_columns
+    table = _Table(path, [*columns, *CHECK_COLUMNS])
     found: dict[Key, dict[str, str]] = {}
-    for line, row in enumerate(read_csv(path, [*columns, *CHECK_COLUMNS]), start=2):
+    for row in table.rows:
         if row["status"] not in CHECK_STATUS:
-            known = ", ".join(CHECK_STATUS)
-            raise StudyError(f"line {line}, column status: {row['status']!r} is none of {known}", where=str(path))
+            raise table.wrong(row, "status", f"none of {', '.join(CHECK_STATUS)}")
         key = tuple(row[c] for c in columns)
         # A shape may stand there twice, as an edge shape and as a configured one: the worse verdict counts.
         if key not in found or CHECK_STATUS.index(row["status"]) > CHECK_STATUS.index(found[key]["status"]):
@@ -125,15 +136,17 @@ def read_timing(experiment: Experiment, group: str) -> Timing:
     if not path.exists():
         return Timing(path, absent=_missing(experiment, path, "time"))
     columns = experiment.study.key_columns
+    table = _Table(path, [*columns, *TIMING_COLUMNS])
     found: dict[tuple[Key, str, str], list[tuple[float, ...]]] = {}
-    for line, row in enumerate(read_csv(path, [*columns, *TIMING_COLUMNS]), start=2):
-        process, number, launches = (_number(row, c, path, line, kind=int) for c in ("process", "round", "launches"))
-        sample = _number(row, "sample_us", path, line)
+    for row in table.rows:
+        sample = table.real(row, "sample_us")
         if sample <= 0:
-            raise StudyError(f"line {line}, column sample_us: {row['sample_us']!r} is no duration above 0", where=str(path))
-        sensors = [_number(row, c, path, line) if row[c] else math.nan for c in SENSORS]
+            raise table.wrong(row, "sample_us", "no duration above 0")
+        place = [table.whole(row, c) for c in ("process", "round")]
+        sensors = [table.real(row, c) if row[c] else math.nan for c in SENSORS]
+        throttle = table.whole(row, "throttle_reasons", 16) if row["throttle_reasons"] else 0
         key = (tuple(row[c] for c in columns), row["cache_mode"], row["replicate"])
-        found.setdefault(key, []).append((process, number, sample, launches, *sensors, _throttle(row, path, line)))
+        found.setdefault(key, []).append((*place, sample, table.whole(row, "launches"), *sensors, throttle))
     return Timing(path, {key: _samples(key, rows, path) for key, rows in found.items()})
 
 
@@ -158,14 +171,13 @@ def read_counters(experiment: Experiment, group: str) -> Counters:
     if not path.exists():
         return Counters(path, absent=_missing(experiment, path, "profile"))
     columns = experiment.study.key_columns
+    table = _Table(path, [*columns, *COUNTER_COLUMNS])
     found: dict[Key, dict[str, list[CounterValue]]] = {}
-    for line, row in enumerate(read_csv(path, [*columns, *COUNTER_COLUMNS]), start=2):
-        value, reason = math.nan, row["reason"]
+    for row in table.rows:
+        value, reason = math.nan, row["reason"] or "the raw file gives neither a value nor a reason"
         if row["value"]:
-            value = _number(row, "value", path, line)
-        elif not reason:
-            raise StudyError(f"line {line}, column value: empty, and no reason is given", where=str(path))
-        launch = int(_number(row, "launch", path, line, kind=int)) if row["launch"] else 0
+            value, reason = table.real(row, "value"), row["reason"]
+        launch = table.whole(row, "launch") if row["launch"] else 0
         entry = CounterValue(launch, row["metric"], row["batch"], row["unit"], value, reason)
         found.setdefault(tuple(row[c] for c in columns), {}).setdefault(row["quantity"], []).append(entry)
     for quantities in found.values():

@@ -71,15 +71,17 @@ class Run:
 
     @cached_property
     def _wrong(self) -> dict[Key, str]:
-        """Kernels (by key without the group axes) that gave a wrong result at any shape, and where."""
+        """Kernels (by key without the group axes) that are wrong at any shape, or failed at an edge shape, and where."""
         columns = self.study.key_columns
         group = self.study.group_axes
         wrong: dict[Key, str] = {}
+        edges = {self.study.group_name(g) for g in self.study.edge_groups}
         for key, row in sorted(self.check.items()):
-            if row["status"] == "wrong":
+            shape = self.study.group_name({a: row[a] for a in group})
+            if row["status"] == "wrong" or (row["status"] == FAILED and shape in edges):
                 kernel = tuple(k for c, k in zip(columns, key, strict=True) if c not in group)
-                shape = self.study.group_name({a: row[a] for a in group})
-                wrong.setdefault(kernel, f"wrong result at {shape}: {self._difference(row)}")
+                what = "wrong result" if row["status"] == "wrong" else FAILED
+                wrong.setdefault(kernel, f"{what} at {shape}: {self._difference(row)}")
         return wrong
 
     @staticmethod

@@ -65,16 +65,17 @@ def write_scans(run: Run, timings: list[Row]) -> dict[str, list[Row]]:
             "best", "status", "reason",
         ]  # fmt: skip
         rows: list[Row] = []
-        for group, cells in run.cells.items():
+        for cells in run.cells.values():
             for cell in cells:
                 if axis.name in cell.variant.takes:
-                    rows += [_row(run, axis, group, cell, mode, by_cell) for mode in run.experiment.config.timing.cache_modes]
+                    rows += [_row(run, axis, cell, mode, by_cell) for mode in run.experiment.config.timing.cache_modes]
         write_table(run.experiment.paths.table(axis.name), columns, rows)
         tables[axis.name] = rows
     return tables
 
 
-def _row(run: Run, axis: Axis, group: str, cell: Cell, mode: str, by_cell: dict[tuple[str, ...], Row]) -> Row:
+def _row(run: Run, axis: Axis, cell: Cell, mode: str, by_cell: dict[tuple[str, ...], Row]) -> Row:
+    group = run.study.group_name(cell.group)
     timing = by_cell[(*run.key(cell), mode)]
     row: Row = {**run.columns(cell), "cache_mode": mode, "status": timing["status"], "reason": timing["reason"]}
     if not run.study.cell_refusal(cell):

@@ -78,9 +78,7 @@ def _medians(
     return np.stack([drawn[rows, (total - 1) // 2], drawn[rows, total // 2]]).astype(np.int64)
 
 
-def median_interval(
-    samples: ArrayLike, processes: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
-) -> Interval:
+def median_interval(samples: ArrayLike, processes: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Interval:
     """Median of ``samples`` with its bootstrap interval; ``processes`` gives the process of each sample (both shape n)."""
     values = np.asarray(samples, dtype=float)
     median = float(np.median(values))
@@ -89,15 +87,6 @@ def median_interval(
     medians = resampled_medians(values, processes, seed=seed, resamples=resamples)
     low, high = np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
     return Interval(median, float(low), float(high), values.size)
-
-
-def converged(
-    samples: ArrayLike, processes: ArrayLike, *, min_samples: int, width: float, seed: int = 0, resamples: int = RESAMPLES
-) -> bool:
-    """True when there are ``min_samples`` and the interval of the median is no wider than ``width`` (a share of the median)."""
-    if np.size(samples) < max(2, min_samples):
-        return False
-    return bool(median_interval(samples, processes, seed=seed, resamples=resamples).width <= width)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ DIGITS = 12
 
 
 def tidy(value: Any) -> Any:
-    """A plain Python value for a table: floats of twelve significant digits, whole ones without a fraction."""
+    """A plain value for a table: floats of twelve significant digits, whole ones without a fraction; text in one line."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating):
@@ -27,6 +27,8 @@ def tidy(value: Any) -> Any:
             return None
         number = float(f"{number:.{DIGITS}g}")
         return int(number) if number.is_integer() and abs(number) < 10**15 else number
+    if isinstance(value, str) and "\n" in value:  # a compiler's words: one line in a table
+        return " / ".join(line.strip() for line in value.splitlines() if line.strip())
     if isinstance(value, np.integer):
         return int(value)
     return value

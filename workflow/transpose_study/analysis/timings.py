@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transpose_study.analysis.raw import SENSORS, Samples
-from transpose_study.analysis.run import A, B, NOT_MEASURED, OK, Run
-from transpose_study.analysis.stats import Interval, Series, mean_shift, median_interval, paired_ratio, seed_of
+from transpose_study.analysis.run import NOT_MEASURED, OK, A, B, Run
+from transpose_study.analysis.stats import Interval, mean_shift, median_interval, paired_ratio, seed_of
 from transpose_study.analysis.tables import Row, write_table
 from transpose_study.registry import Cell
 
@@ -89,7 +89,7 @@ def _flags(samples: Samples, interval: Interval, percent_of_peak: float, wanted:
     flags = []
     if percent_of_peak > 100:
         flags.append("above_peak")  # the data came out of a cache
-    if samples.throttle.astype(np.int64)[samples.throttle & THROTTLED != 0].size:
+    if (samples.throttle & THROTTLED).any():
         flags.append("throttled")
     if not interval.width <= wanted:  # also where there is no interval
         flags.append(f"unconverged ({100 * interval.width:.2g} %)" if interval.n > 1 else "unconverged (one sample)")
@@ -177,6 +177,3 @@ def _round_rows(run: Run, group: str, mode: str) -> list[Row]:
 def _median(values: NDArray[np.float64]) -> float | None:
     known = values[~np.isnan(values)]
     return float(np.median(known)) if known.size else None
-
-
-__all__ = ["Series", "paired", "write_noise", "write_rounds", "write_timings"]
