@@ -1,0 +1,317 @@
+"""The kinds of figures: functions that draw tidy tables into a matplotlib figure, whatever the study's axes are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from transpose_study import expressions
+from transpose_study.registry import Cell
+from transpose_study.report import style
+from transpose_study.report.palette import GRID, INK, MUTED
+from transpose_study.report.values import Results
+from transpose_study.report.wording import number
+
+Options = Mapping[str, Any]
+MIB = 2**20
+
+
+def _modes(results: Results) -> list[str]:
+    return list(results.experiment.config.timing.cache_modes)
+
+
+def _limit(axes: Axes, value: float, text: str, *, along: str) -> None:
+    """A dotted line for a limit, labelled at its end."""
+    line, horizontal = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1.5)), "zorder": 1}, along == "x"
+    if horizontal:
+        axes.axhline(value, **line)
+        axes.annotate(text, (1, value), (-2, 2), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right", va="bottom", fontsize=7.5, color=MUTED)
+    else:
+        axes.axvline(value, **line)
+        axes.annotate(text, (value, 1), (3, -1), xycoords=("data", "axes fraction"), textcoords="offset points", ha="left", va="top", fontsize=7.5, color=MUTED)
+
+
+def sweep(results: Results, options: Options) -> Figure:
+    """Effective bandwidth over the footprint (both matrices), the fastest cell of each variant, one panel a cache mode."""
+    study, experiment = results.study, results.experiment
+    modes = _modes(results)
+    figure, grid = plt.subplots(1, len(modes), figsize=(style.WIDTH, 4.1), sharey=True, squeeze=False)
+    groups = sorted(experiment.groups, key=lambda g: study.matrix_bytes(experiment.groups[g].values))
+    joined = {
+        g: "joined" not in options or bool(expressions.evaluate(options["joined"], study.numbers(experiment.groups[g].values), where="figures"))
+        for g in groups
+    }
+    baselines = set(study.baselines.values())
+    counts = {True: 0, False: 0}
+    handles: list[Line2D] = []
+    loose = False
+    for variant in experiment.variants():
+        is_baseline = variant.name in baselines
+        look = style.series(counts[is_baseline], baseline=is_baseline)
+        counts[is_baseline] += 1
+        for axes, mode in zip(grid[0], modes, strict=True):
+            points: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+            for group in groups:
+                best = results.best([c for c in results.cells(group) if c.variant.name == variant.name], mode)
+                if best is not None:
+                    footprint = 2 * study.matrix_bytes(best.group) / MIB
+                    points[joined[group]].append((footprint, results.timing(best, "bandwidth_gb_s", mode).number))
+            if points[True]:
+                axes.plot(*zip(*points[True], strict=True), **look, markeredgewidth=0)
+            if points[False]:
+                loose = True
+                axes.plot(*zip(*points[False], strict=True), linestyle="none", marker=look["marker"], color=look["color"], markerfacecolor="none")
+        handles.append(Line2D([], [], **look, markeredgewidth=0, label=variant.name))
+    for axes, mode in zip(grid[0], modes, strict=True):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: number(y) if f"{y:e}"[0] in "25" else ""))
+        axes.tick_params(axis="y", which="minor", labelsize=7)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_title(f"{mode.capitalize()} L2" if mode in ("hot", "cold") else mode)
+        axes.set_xlabel("Footprint of both matrices (MiB)")
+        style.tidy(axes)
+        _limit(axes, experiment.gpu["l2_bytes"] / MIB, "footprint = L2", along="y")
+        _limit(axes, experiment.peak_gb_s, "nominal peak", along="x")
+    grid[0][0].set_ylabel("Effective bandwidth (GB/s)")
+    if loose:
+        handles += [
+            Line2D([], [], color=MUTED, marker="o", markeredgewidth=0, label=options.get("joined_label", "joined")),
+            Line2D([], [], color=MUTED, marker="o", markerfacecolor="none", linestyle="none", label=options.get("loose_label", "others")),
+        ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
+    return figure
+
+
+def ladder(results: Results, options: Options) -> Figure:
+    """Effective bandwidth of every cell of the main group with intervals, hot filled, cold open; copies and peak as lines."""
+    cells = results.cells()
+    figure, axes = plt.subplots(figsize=(style.WIDTH, 1.3 + 0.165 * len(cells)))
+    positions: list[float] = []
+    place = 0.0
+    for i, cell in enumerate(cells):
+        place += 1.45 if i and cell.variant.name != cells[i - 1].variant.name else 1.0
+        positions.append(place)
+    looks = {mode: {"marker": m, "filled": f, "color": c} for mode, m, f, c in zip(_modes(results), "os", (True, False), style.COLOURS, strict=False)}
+    for mode, look in looks.items():
+        for cell, y in zip(cells, positions, strict=True):
+            amount = results.timing(cell, "bandwidth_gb_s", mode)
+            if not amount.known:
+                continue
+            if amount.low is not None and amount.high is not None:
+                axes.plot([amount.low, amount.high], [y, y], color=look["color"], linewidth=2.2, solid_capstyle="butt", alpha=0.6)
+            axes.plot(amount.number, y, marker=look["marker"], color=look["color"], markerfacecolor=look["color"] if look["filled"] else "none")
+    for cell, y in zip(cells, positions, strict=True):
+        state, _ = results.status(cell, _modes(results)[0])
+        if state != "ok":
+            axes.annotate(state, (0.004, y), xycoords=("axes fraction", "data"), va="center", fontsize=7, color=MUTED)
+    lines: list[Line2D] = []
+    dashes = ((0, (6, 2)), (0, (3, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
+    for (name, variant), dash in zip(results.study.baselines.items(), dashes, strict=False):
+        baseline = next((c for c in cells if c.variant.name == variant), None)
+        amount = results.timing(baseline, "bandwidth_gb_s", _modes(results)[0]) if baseline else None
+        if amount is not None and amount.known:
+            lines.append(axes.axvline(amount.number, color=MUTED, linewidth=0.8, linestyle=dash, zorder=0, label=f"{name}, {_modes(results)[0]}"))
+    lines.append(axes.axvline(results.experiment.peak_gb_s, color=INK, linewidth=1.2, linestyle=(0, (1, 1.5)), zorder=0, label="nominal peak"))
+    axes.set_yticks(positions, [results.study.kernel_name(c) for c in cells])
+    axes.set_ylim(positions[-1] + 0.9, positions[0] - 0.9)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    axes.set_xlabel("Effective bandwidth (GB/s)")
+    style.tidy(axes, "x")
+    axes.tick_params(axis="y", length=0, labelsize=7.5)
+    handles = [
+        Line2D([], [], linestyle="none", marker=k["marker"], color=k["color"], markerfacecolor=k["color"] if k["filled"] else "none", label=f"{m} L2, median and interval")
+        for m, k in looks.items()
+    ]
+    figure.legend(handles=[*handles, *lines], loc="outside lower center", ncols=3, handlelength=3)
+    return figure
+
+
+def scan(results: Results, options: Options) -> Figure:
+    """Bandwidth along one axis for every variant that takes it, and the published scan beside this device's."""
+    axis, label = options["axis"], options.get("axis_label", options["axis"])
+    values = list(results.experiment.config.axes[axis])
+    places = {v: i for i, v in enumerate(sorted(values))}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.7), width_ratios=(1.25, 1))
+    variants = [v for v in results.experiment.variants() if axis in v.takes]
+    for i, variant in enumerate(variants):
+        look = style.series(i)
+        points = [
+            (places[int(c.values[axis])], a)
+            for c in results.cells()
+            if c.variant is variant and (a := results.timing(c, "bandwidth_gb_s", _modes(results)[0])).known
+        ]
+        if points:
+            left.plot([x for x, _ in points], [a.number for _, a in points], **look, markeredgewidth=0, label=variant.name)
+    left.set_title("Measured here")
+    left.set_ylabel(f"Effective bandwidth, {_modes(results)[0]} L2 (GB/s)")
+    left.set_ylim(bottom=0)
+    left.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+    ours, theirs = _relative(results, axis, options["cell"], places)
+    for points, colour, marker, text in ((ours, style.COLOURS[0], "o", "measured here"), (theirs, style.PUBLISHED, "D", "published")):
+        if points:
+            face = {"markerfacecolor": "none"} if marker == "D" else {"markeredgewidth": 0}
+            right.plot(list(points), list(points.values()), color=colour, marker=marker, label=text, linestyle="--" if marker == "D" else "-", **face)
+    right.axhline(1, color=MUTED, linewidth=0.8)
+    right.set_title(f"{options['cell']}: published and measured")
+    right.set_ylabel("Mean time / shortest published one's" if theirs else "Mean time / shortest")
+    right.yaxis.set_major_locator(MaxNLocator(6))
+    if ours or theirs:
+        right.legend(loc="best")
+    for axes in (left, right):
+        axes.set_xticks(list(places.values()), [str(v) for v in places])
+        axes.set_xlim(-0.3, len(places) - 0.7)
+        axes.set_xlabel(label)
+        style.tidy(axes)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, handlelength=2.6)
+    return figure
+
+
+def _relative(results: Results, axis: str, variant: str, places: Mapping[int, int]) -> tuple[dict[int, float], dict[int, float]]:
+    """Mean times of a variant along an axis as multiples of the one at the value that the published scan finds best."""
+    published = {int(p[axis]): float(p["mean_ms"]) for p in (results.experiment.published or {}).get(f"{axis}_scan", ())}
+    cells = [c for c in results.cells() if c.variant.name == variant]
+    measured = {int(c.values[axis]): a.number for c in cells if (a := results.timing(c, "mean_us", _modes(results)[0])).known}
+    best = min(published or measured, key=lambda v: (published or measured)[v], default=None)
+    ours = {places[v]: t / measured[best] for v, t in sorted(measured.items())} if best in measured else {}
+    theirs = {places[v]: t / published[best] for v, t in sorted(published.items()) if v in places} if published else {}
+    return ours, theirs
+
+
+def chosen(results: Results, options: Options) -> list[Cell]:
+    """The cells a figure names, or one for each variant: with the preferred axis values where those are configured."""
+    if "cells" in options:
+        wanted = [results.cell(text) for text in options["cells"]]
+        return [c for c in wanted if c in results.cells()]
+    cells: dict[str, Cell] = {}
+    for cell in results.cells():
+        prefer = options.get("prefer", {}) | options.get("prefer_for", {}).get(cell.variant.name, {})
+        preferred = all(cell.kernel_values.get(a, v) == v for a, v in prefer.items())
+        if not cell.variant.driver_copy and (cell.variant.name not in cells or preferred):
+            cells[cell.variant.name] = cell
+    return list(cells.values())
+
+
+def bars(results: Results, options: Options) -> Figure:
+    """Counters of chosen cells, one panel a quantity; the published figure of the same kernel as an open diamond."""
+    cells, panels = chosen(results, options), options["panels"]
+    reason = _reason(results, cells, [p["quantity"] for p in panels])
+    figure, grid = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.35 + 0.3 * len(cells)), sharey=True, squeeze=False)
+    published = {(r["cell"], r["quantity"]): float(r["published"]) for r in results.published_rows.values() if r["published"]}
+    names = [results.study.kernel_name(c) for c in cells]
+    any_published = False
+    for axes, panel in zip(grid[0], panels, strict=True):
+        for y, cell in enumerate(cells):
+            amount = results.counter(cell, panel["quantity"])
+            if amount.known:
+                axes.barh(y, amount.number, height=0.62, color=style.COLOURS[0], edgecolor="none")
+                axes.annotate(number(amount.number, digits=3), (amount.number, y), (3, 0), textcoords="offset points", va="center", fontsize=7)
+            else:
+                axes.annotate("not measured", (0, y), (3, 0), textcoords="offset points", va="center", fontsize=7, color=MUTED)
+            theirs = published.get((_written(cell), panel.get("published", "")))
+            if theirs is not None:
+                any_published = True
+                axes.plot(theirs, y - 0.41, marker="v", markersize=4.5, color=style.PUBLISHED, markerfacecolor="none", clip_on=False, zorder=3)
+        axes.set_title(panel["title"])
+        axes.set_xlabel(_capital(panel.get("unit", "")))
+        if "limit" in options:
+            axes.set_xlim(0, options["limit"] * 1.18)
+            axes.axvline(options["limit"], color=MUTED, linewidth=0.8, linestyle=(0, (1, 1.5)))
+        else:
+            axes.set_xlim(0, max(axes.get_xlim()[1], 1) * 1.08)
+        style.tidy(axes, "x")
+        axes.tick_params(axis="y", length=0)
+    grid[0][0].set_yticks(range(len(cells)), names)
+    grid[0][0].set_ylim(len(cells) - 0.4, -0.75)
+    if any_published:
+        mark = Line2D([], [], linestyle="none", marker="v", markersize=4.5, color=style.PUBLISHED, markerfacecolor="none", label="published study")
+        figure.legend(handles=[plt.Rectangle((0, 0), 1, 1, color=style.COLOURS[0], label="measured here"), mark], loc="outside lower center", ncols=2)
+    if reason:
+        figure.suptitle(reason, fontsize=8, color=MUTED, wrap=True)
+    return figure
+
+
+def grid(results: Results, options: Options) -> Figure:
+    """Counters of chosen cells as a shaded grid with the figures written in: rows are cells, columns quantities."""
+    cells, quantities = chosen(results, options), options["quantities"]
+    reason = _reason(results, cells, list(quantities))
+    if reason or not cells:
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        style.empty(figure, reason or "none of this figure's cells is configured")
+        return figure
+    values = pd.DataFrame(
+        [[results.counter(c, q).value for q in quantities] for c in cells],
+        index=[results.study.kernel_name(c) for c in cells],
+        columns=list(quantities.values()),
+        dtype=float,
+    )
+    texts = values.map(lambda v: "–" if np.isnan(v) else number(v, digits=3, places=2))
+    figure, axes = plt.subplots(figsize=(style.WIDTH, 1.75 + 0.36 * len(cells)))
+    shade = np.sqrt(values)  # the long waits would leave every other column white
+    sns.heatmap(shade, annot=texts, fmt="", cmap="Blues", cbar=False, ax=axes, linewidths=1.2, linecolor=GRID, annot_kws={"fontsize": 7.5}, vmin=0)
+    axes.set_xticklabels(axes.get_xticklabels(), rotation=35, ha="right", rotation_mode="anchor")
+    axes.tick_params(length=0)
+    axes.set_xlabel(_capital(options.get("unit", "")))
+    return figure
+
+
+def drift(results: Results, options: Options) -> Figure:
+    """Each round's times relative to the cells' medians, over all rounds of the main group; processes set apart."""
+    group = {a: str(v) for a, v in results.experiment.groups[results.experiment.main_group].values.items()}
+    rows = [r for r in results.table("rounds") if all(r[a] == v for a, v in group.items())] if results.has_table("rounds") else []
+    modes = [m for m in _modes(results) if any(r["cache_mode"] == m for r in rows)]
+    if not modes:
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        style.empty(figure, "no round was timed")
+        return figure
+    figure, panels = plt.subplots(1, len(modes), figsize=(style.WIDTH, 2.7), sharey=True, squeeze=False)
+    for axes, mode in zip(panels[0], modes, strict=True):
+        mine = sorted((r for r in rows if r["cache_mode"] == mode), key=lambda r: (int(r["process"]), int(r["round"])))
+        before = ""
+        for x, row in enumerate(mine):
+            low, middle, high = (100 * (float(row[c]) - 1) for c in ("relative_time_q25", "relative_time", "relative_time_q75"))
+            look = int(row["process"]) % len(style.COLOURS)
+            axes.plot([x, x], [low, high], color=style.COLOURS[look], linewidth=1.2, alpha=0.6)
+            axes.plot(x, middle, marker=style.MARKERS[look], markersize=3.2, color=style.COLOURS[look], markeredgewidth=0)
+            if row["process"] != before and before:
+                axes.axvline(x - 0.5, color=MUTED, linewidth=0.8, linestyle=(0, (1, 1.5)))
+            before = row["process"]
+        axes.axhline(0, color=MUTED, linewidth=0.8)
+        axes.set_title(f"{mode.capitalize()} L2")
+        axes.set_xlabel("Round, processes set apart")
+        style.tidy(axes)
+    panels[0][0].set_ylabel("Time against the cell's median (%)")
+    return figure
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _written(cell: Cell) -> str:
+    """A cell as the reference file writes it: ``variant, axis value``."""
+    return ", ".join([cell.variant.name, *(f"{a} {v}" for a, v in cell.kernel_values.items())])
+
+
+def _reason(results: Results, cells: Sequence[Cell], quantities: Sequence[str]) -> str:
+    """The one reason why nothing at all is there, or ""."""
+    amounts = [results.counter(c, q) for c in cells for q in quantities]
+    reasons = {a.reason for a in amounts}
+    return f"Not measured: {'; '.join(sorted(reasons))}" if amounts and not any(a.known for a in amounts) else ""
+
+
+KINDS: dict[str, Callable[[Results, Options], Figure]] = {
+    "sweep": sweep, "ladder": ladder, "scan": scan, "bars": bars, "grid": grid, "drift": drift,
+}  # fmt: skip

@@ -1,0 +1,98 @@
+"""From the report's Markdown to HTML and PDF with pandoc and Typst; nothing is fetched, nothing depends on the machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from transpose_study.errors import StudyError
+from transpose_study.records import read_text
+from transpose_study.report.palette import GRID, INK, MUTED
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+# GitHub's Markdown, the dialect of the report; captions come from a filter, since it has no syntax for them. The wide
+# line length keeps pandoc from giving long pipe tables a fixed width.
+_PANDOC = ("--from=gfm+tex_math_dollars", "--columns=100000", "--wrap=none", "--shift-heading-level-by=-1")
+
+
+def to_html(markdown: str, *, figures: Path, language: str = "en") -> str:
+    """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside."""
+    variables = {"style": read_text(TEMPLATES / "page.css"), "lang": language, "contents-title": "Contents"}
+    page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=3")
+    page = re.sub(r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>', lambda m: _inline_svg(figures, m[1], m[2]), page)
+    page = re.sub(r"(<table.*?</table>)", r'<div class="table" tabindex="0">\1</div>', page, flags=re.DOTALL)
+    return re.sub(r'<td style="text-align: left;">(?=[^<\n]{48})', '<td class="text" style="text-align: left;">', page)
+
+
+def to_pdf(markdown: str, *, figures: Path, language: str = "en", running_head: str = "") -> bytes:
+    """The typeset report. Fonts are the ones inside Typst; the document carries no date."""
+    typst = _import_typst()
+    document = _pandoc(markdown, "typst", "paper.typ", {"lang": language, "runninghead": running_head})
+    with tempfile.TemporaryDirectory(prefix="transpose-study-") as scratch:
+        root = Path(scratch)
+        (root / "report").mkdir()
+        (root / "figures").mkdir()
+        for name in sorted(set(re.findall(r'image\("\.\./figures/([\w.-]+)"', document))):
+            shutil.copyfile(figures / name, root / "figures" / name)
+        source = root / "report" / "report.typ"
+        source.write_text(document, encoding="utf-8", newline="\n")
+        try:
+            return typst.compile(str(source), root=str(root), format="pdf", ignore_system_fonts=True, font_paths=[], timestamp=0)
+        except typst.TypstError as error:
+            raise StudyError(f"Typst refuses the report: {error.message}", where=_typst_place(error, document)) from None
+
+
+def _pandoc(markdown: str, to: str, template: str, variables: Mapping[str, str], *options: str) -> str:
+    try:
+        import pypandoc
+
+        program = pypandoc.get_pandoc_path()
+    except (ImportError, OSError):
+        raise _missing("pandoc", "pypandoc_binary") from None
+    title = re.search(r"^# (.+)$", markdown, flags=re.MULTILINE)
+    values = {"pagetitle": title[1] if title else "Report", **variables}
+    arguments = [program, *_PANDOC, f"--to={to}", f"--template={TEMPLATES / template}", f"--lua-filter={TEMPLATES / 'captions.lua'}"]
+    arguments += [f"--variable={k}={v}" for k, v in values.items()]
+    done = subprocess.run([*arguments, *options], input=markdown.encode(), capture_output=True, check=False)
+    if done.returncode:
+        raise StudyError(f"pandoc refuses the report: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode()
+
+
+def _import_typst():  # noqa: ANN202 - a module
+    try:
+        import typst
+    except ImportError:
+        raise _missing("Typst", "typst") from None
+    return typst
+
+
+def _missing(program: str, package: str) -> StudyError:
+    return StudyError(
+        f"{program} is not installed, and a configured format of the report needs it",
+        where="configuration, key report.formats",
+        hint=f"pip install {package}, or leave that format out of report.formats",
+    )
+
+
+def _typst_place(error: Exception, document: str) -> str:
+    found = re.search(r"report\.typ:(\d+)", str(getattr(error, "diagnostic", "")))
+    return document.splitlines()[int(found[1]) - 1].strip()[:120] if found else ""
+
+
+def _inline_svg(figures: Path, name: str, alternative: str) -> str:
+    """The figure as an element of the page: ids made unique, the style's greys as variables that follow the colour scheme."""
+    svg = read_text(figures / f"{name}.svg")
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'((?:xlink:)?href="#|url\(#)', rf"\g<1>{name}-", svg)
+    for colour, variable in ((INK, "--ink"), (MUTED, "--muted"), (GRID, "--rule")):
+        svg = svg.replace(colour, f"var({variable})")
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{alternative}" ', 1)

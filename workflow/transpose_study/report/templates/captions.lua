@@ -1,0 +1,50 @@
+-- Turns "**Table 3.** text" before a table, and an image followed by "**Figure 2.** text", into captions,
+-- and a paragraph that begins with "*Notes.*" into a block of class "notes".
+
+local function starts_with(block, word)
+  if block == nil or block.t ~= "Para" then return false end
+  local first = block.content[1]
+  return first ~= nil and first.t == "Strong" and pandoc.utils.stringify(first):sub(1, #word + 1) == word .. " "
+end
+
+local function is_image(block)
+  return block ~= nil and (block.t == "Para" or block.t == "Plain") and #block.content == 1 and block.content[1].t == "Image"
+end
+
+local function is_notes(block)
+  return block.t == "Para" and block.content[1] ~= nil and block.content[1].t == "Emph"
+    and pandoc.utils.stringify(block.content[1]) == "Notes."
+end
+
+local function identifier(block)
+  local label = pandoc.utils.stringify(block.content[1]):lower():gsub("%.$", ""):gsub("%s", "-")
+  return label
+end
+
+function Blocks(blocks)
+  local result = pandoc.Blocks{}
+  local i = 1
+  while i <= #blocks do
+    local this, after = blocks[i], blocks[i + 1]
+    if starts_with(this, "Table") and after ~= nil and after.t == "Table" then
+      after.caption = pandoc.Caption({pandoc.Plain(this.content)})
+      after.attr = pandoc.Attr(identifier(this), {}, {})
+      result:insert(after)
+      i = i + 2
+    elseif is_image(this) and starts_with(after, "Figure") then
+      result:insert(pandoc.Figure({pandoc.Plain(this.content)}, pandoc.Caption({pandoc.Plain(after.content)}), pandoc.Attr(identifier(after))))
+      i = i + 2
+    elseif is_notes(this) then
+      if FORMAT == "typst" then
+        result:extend({pandoc.RawBlock("typst", "#notes["), this, pandoc.RawBlock("typst", "]")})
+      else
+        result:insert(pandoc.Div({this}, pandoc.Attr("", {"notes"})))
+      end
+      i = i + 1
+    else
+      result:insert(this)
+      i = i + 1
+    end
+  end
+  return result
+end

@@ -1,0 +1,221 @@
+"""The figures of one run, by name: what the write-up and the drawings may know, read from tidy tables alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transpose_study.errors import StudyError
+from transpose_study.experiment import Experiment
+from transpose_study.records import read_csv, read_json
+from transpose_study.registry import Cell
+from transpose_study.report.wording import Amount, missing
+
+RUN_VARIABLE = "TRANSPOSE_STUDY_RUN"
+ROOT_VARIABLE = "TRANSPOSE_STUDY_ROOT"
+
+Row = Mapping[str, str]
+
+# Units and words of the columns of tables/timings.csv that the report quotes.
+_TIMING = {
+    "median_us": ("µs", "median time"),
+    "mean_us": ("µs", "mean time"),
+    "min_us": ("µs", "shortest time"),
+    "std_us": ("µs", "standard deviation of the time"),
+    "bandwidth_gb_s": ("GB/s", "effective bandwidth"),
+    "mean_bandwidth_gb_s": ("GB/s", "effective bandwidth (from the mean)"),
+    "percent_of_peak": ("%", "share of the nominal peak"),
+    "footprint_to_l2": ("ratio", "footprint as a multiple of L2"),
+    "n": ("samples", "number of samples"),
+    "processes": ("processes", "number of processes"),
+    "launches": ("launches", "number of launches"),
+}
+
+
+class Results:
+    """One run's tables, addressed by cell and quantity. A figure that is not there comes back with its reason."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.study = experiment, experiment.study
+        self._tables: dict[str, list[dict[str, str]]] = {}
+        self._index: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = {}
+
+    @classmethod
+    def open(cls) -> Results:
+        """The run named by the environment (``write`` sets it), else the run whose ``report`` folder this is."""
+        folder = Path(os.environ.get(RUN_VARIABLE) or "..")
+        root = Path(os.environ[ROOT_VARIABLE]) if ROOT_VARIABLE in os.environ else _project_above(folder)
+        return cls(Experiment.from_run(folder, root))
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def has_table(self, name: str) -> bool:
+        """Whether the table exists; some stages are optional."""
+        return self.experiment.paths.table(name).is_file()
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """All rows of a table, as text fields."""
+        if name not in self._tables:
+            self._tables[name] = read_csv(self.experiment.paths.table(name))
+        return self._tables[name]
+
+    def rows(self, name: str, cell: Cell, *columns: str, **wanted: str) -> list[Row]:
+        """Rows of a table for one cell, whose further columns have the wanted values."""
+        by = ("variant", *self.study.axes, *wanted)
+        index = self._index.get((name, *by))
+        if index is None:
+            index = self._index[(name, *by)] = {}
+            for row in self.table(name):
+                index.setdefault(tuple(row[c] for c in by), []).append(row)
+        key = (*(str(v) for v in self.study.key(cell).values()), *wanted.values())
+        return index.get(key, [])
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """``environment.json``: GPU, driver, compiler, ncu, packages, commit, start and end."""
+        return dict(read_json(self.experiment.paths.environment))
+
+    # -- cells ------------------------------------------------------------------------------------------------------
+
+    def cell(self, name: str, group: str | None = None, **values: int) -> Cell:
+        """A cell by its variant and axis values, or written ``variant, axis value, axis value``; by default of the main group."""
+        name, *written = (part.strip() for part in name.split(","))
+        pairs = {axis: int(value) for axis, value in (part.split() for part in written)} | values
+        variant = self.study.variant(name)
+        lacking = [a for a in variant.takes if a not in pairs]
+        if lacking or set(pairs) - set(variant.takes):
+            raise StudyError(f"the cell {name!r} must name a value for each of the axes {list(variant.takes)}, no other", where="the write-up")
+        return Cell(variant, {a: pairs[a] for a in variant.takes}, self.experiment.groups[group or self.experiment.main_group].values)
+
+    def at(self, cell: Cell, group: str) -> Cell:
+        """The same kernel in another group."""
+        return Cell(cell.variant, cell.kernel_values, self.experiment.groups[group].values)
+
+    def cells(self, group: str | None = None) -> list[Cell]:
+        """All configured cells of a group, in the registry's order."""
+        return self.experiment.cells(group or self.experiment.main_group)
+
+    def label(self, cell: Cell) -> str:
+        """The kernel's name, as it is set in the text."""
+        return f"`{self.study.kernel_name(cell)}`"
+
+    def best(self, cells: Iterable[Cell], mode: str = "hot") -> Cell | None:
+        """The cell with the highest effective bandwidth; None where none was timed."""
+        timed = [(self.timing(c, "bandwidth_gb_s", mode).value, c) for c in cells]
+        known = [(v, c) for v, c in timed if v is not None]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
+
+    # -- figures ----------------------------------------------------------------------------------------------------
+
+    def timing(self, cell: Cell, column: str = "median_us", mode: str = "hot") -> Amount:
+        """A figure of ``tables/timings.csv``."""
+        unit, words = _TIMING.get(column, ("ratio", column.replace("ratio_to_", "ratio to ").replace("_", " ")))
+        name = f"{words} of {self.label(cell)} ({mode})"
+        found = self.rows("timings", cell, cache_mode=mode)
+        return _amount(found, column, unit, name, self._unconfigured(cell, mode))
+
+    def status(self, cell: Cell, mode: str = "hot") -> tuple[str, str]:
+        """Status and reason of a cell in the timings."""
+        found = self.rows("timings", cell, cache_mode=mode)
+        return (found[0]["status"], found[0]["reason"]) if found else ("absent", self._unconfigured(cell, mode))
+
+    def counter(self, cell: Cell, quantity: str, column: str = "mean") -> Amount:
+        """A figure of ``tables/counters.csv``: by default the arithmetic mean over the launches."""
+        words = quantity.replace("_", " ")
+        found = self.rows("counters", cell, quantity=quantity)
+        unit = found[0]["unit"] if found else ""
+        return _amount(found, column, unit, f"{words} of {self.label(cell)}", self._unconfigured(cell, ""))
+
+    def _unconfigured(self, cell: Cell, mode: str) -> str:
+        group = self.study.group_name(cell.group)
+        if cell not in self.experiment.cells(group):
+            return f"{self.study.kernel_name(cell)} is not part of this run's configuration"
+        if mode and mode not in self.experiment.config.timing.cache_modes:
+            return f"cache mode {mode} is not part of this run's configuration"
+        if not self.experiment.config.profile.enabled:
+            return "profiling is switched off in this run's configuration"
+        return "no row was recorded"
+
+    def noise_floor(self, mode: str = "hot", group: str | None = None) -> Amount:
+        """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``)."""
+        wanted = {a: str(v) for a, v in self.experiment.groups[group or self.experiment.main_group].values.items()} | {"cache_mode": mode}
+        found = [r for r in self.table("noise") if all(r[c] == v for c, v in wanted.items())]
+        return _amount(found, "floor_pct", "%", f"noise floor ({mode})", "no A/A pair is part of the registry")
+
+    def margin(self, mode: str = "hot") -> float:
+        """The noise floor as a share; 0 where it is unknown."""
+        floor = self.noise_floor(mode)
+        return floor.number / 100 if floor.known else 0.0
+
+    def absences(self) -> list[tuple[str, str, str, list[str]]]:
+        """Cells that were not timed: (group, status, reason, kernel names), in the order of the tables."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for group in self.experiment.groups:
+            for cell in self.cells(group):
+                for mode in self.experiment.config.timing.cache_modes:
+                    status, reason = self.status(cell, mode)
+                    names = found.setdefault((group, status, reason), []) if status != "ok" else [self.label(cell)]
+                    if self.label(cell) not in names:
+                        names.append(self.label(cell))
+        return [(*key, names) for key, names in found.items()]
+
+    def counter_absences(self) -> dict[str, tuple[int, int]]:
+        """Why counters are missing from cells that were timed: reason -> (figures missing, all figures)."""
+        timed = {(r["variant"], *(r[a] for a in self.study.axes)) for r in self.table("timings") if r["status"] == "ok"}
+        rows = [r for r in self.table("counters") if (r["variant"], *(r[a] for a in self.study.axes)) in timed]
+        driver = {v.name for v in self.study.variants.values() if v.driver_copy}
+        rows = [r for r in rows if r["variant"] not in driver]
+        counts: dict[str, int] = {}
+        for row in rows:
+            if row["mean"] == "":
+                counts[row["reason"]] = counts.get(row["reason"], 0) + 1
+        return {reason: (count, len(rows)) for reason, count in sorted(counts.items())}
+
+    # -- published figures --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def published_rows(self) -> dict[tuple[str, str, str], Row]:
+        """Rows of ``tables/published.csv`` by section, quantity and kernel."""
+        return {(r["section"], r["quantity"], r["kernel"]): r for r in self.table("published")} if self.has_table("published") else {}
+
+    def published(self, section: str, quantity: str, kernel: str) -> Amount:
+        """What the published study gives."""
+        row = self.published_rows.get((section, quantity, kernel))
+        name = f"published {quantity.replace('_', ' ')} of {kernel}"
+        if row is None or row["published"] == "":
+            return missing(name, "the study gives no such figure")
+        return Amount(float(row["published"]), row["unit"], name, published=True)
+
+    def measured(self, section: str, quantity: str, kernel: str) -> Amount:
+        """This device's counterpart of a published figure."""
+        row = self.published_rows.get((section, quantity, kernel))
+        name = f"{quantity.replace('_', ' ')} of {kernel.replace('_', ' ')}"
+        return _amount([row] if row else [], "measured", row["unit"] if row else "", name, "the published figures are not configured")
+
+    def kernels_of(self, section: str) -> list[str]:
+        """Kernels that a section of the published figures covers, in the study's order."""
+        order = list((self.experiment.published or {}).get("kernels", {}))
+        held = {k for s, _, k in self.published_rows if s == section}
+        return [k for k in order if k in held] + sorted(held - set(order))
+
+
+def _amount(rows: Sequence[Row], column: str, unit: str, name: str, otherwise: str) -> Amount:
+    if not rows:
+        return missing(name, otherwise, unit)
+    row = rows[0]
+    if row[column] == "":
+        return missing(name, row.get("reason") or "no value was recorded", unit)
+    stem = column.removesuffix("_us") if column == "median_us" else column
+    suffix = "_us" if column == "median_us" else ""
+    ends = [float(row[f"{stem}_{end}{suffix}"]) if row.get(f"{stem}_{end}{suffix}") else None for end in ("low", "high")]
+    return Amount(float(row[column]), unit, name, *ends)
+
+
+def _project_above(folder: Path) -> Path:
+    for parent in (folder.resolve(), *folder.resolve().parents):
+        if (parent / "kernels").is_dir() and (parent / "config" / "metrics.yaml").is_file():
+            return parent
+    raise StudyError("no project folder lies above this run", where=str(folder), hint=f"name it in the variable {ROOT_VARIABLE}")
