@@ -1,0 +1,153 @@
+"""Memory counters of an execution: requests, sectors, shared-memory wavefronts, barriers and warps.
+
+Knows accesses (addresses of 32 lanes) and the hardware's rules, nothing of instructions. The rules: global memory moves in
+sectors of 32 bytes; shared memory has 32 banks of 4 bytes; 4-byte accesses (and smaller) are served in one phase of 32
+lanes, 8-byte accesses in two of 16, 16-byte accesses in four of 8; in a phase each bank delivers one word a wavefront, and
+lanes that read the same word share it (NVIDIA, CUDA C++ Programming Guide, "Shared Memory" of each compute capability).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from transpose_study.simt.boxes import Batch
+from transpose_study.simt.memory import Access
+
+if TYPE_CHECKING:
+    from transpose_study.simt.machine import Machine
+
+SECTOR_BYTES = 32
+BANKS = 32
+WORD_BYTES = 4
+
+
+def sectors(address: np.ndarray, mask: np.ndarray, width: int) -> np.ndarray:
+    """Distinct 32-byte sectors that each row's active lanes touch; ``address`` and ``mask`` are (rows, 32), result (rows,).
+
+    Accesses of at most 32 bytes that are aligned to their own width lie in one sector each.
+    """
+    numbers = np.where(mask, address // SECTOR_BYTES, -1)
+    ordered = np.sort(numbers, axis=1)
+    new = np.diff(ordered, axis=1) != 0
+    return new.sum(1) + (ordered[:, 0] != -1)
+
+
+def wavefronts(address: np.ndarray, mask: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Wavefronts that each row's shared access of ``width`` bytes a lane takes, and those it would take without conflicts.
+
+    In each phase: the largest number of distinct words in one bank. Without conflicts: one for each phase with a lane.
+    """
+    rows = address.shape[0]
+    words_each = max(1, width // WORD_BYTES)
+    phases = min(words_each, 4)
+    words = (address[:, :, None] // WORD_BYTES + np.arange(words_each)).reshape(rows * phases, -1)
+    active = np.repeat(mask[:, :, None], words_each, axis=2).reshape(rows * phases, -1)
+    ordered = np.sort(np.where(active, words, -1), axis=1)
+    distinct = ordered >= 0
+    distinct[:, 1:] &= np.diff(ordered, axis=1) != 0
+    slot = np.arange(rows * phases)[:, None] * BANKS + ordered % BANKS
+    load = np.bincount(slot[distinct], minlength=rows * phases * BANKS).reshape(rows, phases, BANKS)
+    return load.max(2).sum(1), active.any(1).reshape(rows, phases).sum(1)
+
+
+class MemoryCounters:
+    """Observer that counts, for each box, over all blocks that the box stands for.
+
+    ``totals`` maps a quantity to an int64 array with one number for each box of the batch. Requests are warp instructions
+    with at least one active lane.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.totals: dict[str, np.ndarray] = {}
+        self.rows = batch.weight
+        self.count("warps", np.ones(batch.warps, np.int64) * batch.weight)
+
+    def count(self, quantity: str, per_row: np.ndarray) -> None:
+        """Add a number of each row (warp) to its box."""
+        per_box = per_row.reshape(len(self.batch.boxes), -1).sum(1)
+        self.totals[quantity] = self.totals[quantity] + per_box if quantity in self.totals else per_box
+
+    def barrier(self, line: int, mask: np.ndarray, machine: Machine) -> None:
+        """A barrier counts once for each warp that executes it."""
+        self.count("barriers", mask.any(1) * self.rows)
+
+    def access(self, access: Access, machine: Machine) -> None:
+        """Count one memory instruction."""
+        if access.space == "global":
+            self._global(access, machine)
+        elif access.space == "shared":
+            self._shared(access, machine)
+
+    def _global(self, access: Access, machine: Machine) -> None:
+        name = f"global_{access.kind}"
+        self.count(f"{name}_requests", access.mask.any(1) * self.rows)
+        if self._differs(access, machine, SECTOR_BYTES):
+            return
+        phases = self._phases(access, SECTOR_BYTES)
+        total = np.zeros(self.batch.warps, np.int64)
+        for phase, weight in phases:
+            total += sectors(access.address + phase, access.mask, access.width) * weight
+        self.count(f"{name}_sectors", total)
+        self.count(f"{name}_bytes", access.mask.sum(1) * access.width * self.rows)
+
+    def _shared(self, access: Access, machine: Machine) -> None:
+        name = f"shared_{access.kind}"
+        self.count(f"{name}_instructions", access.mask.any(1) * self.rows)
+        if self._differs(access, machine, WORD_BYTES):  # a common shift by whole words turns the banks, no more
+            return
+        taken, ideal = wavefronts(access.address, access.mask, access.width)
+        self.count(f"{name}_wavefronts", taken * self.rows)
+        self.count(f"{name}_wavefronts_ideal", ideal * self.rows)
+        self.count(f"{name}_conflicts", (taken - ideal) * self.rows)
+
+    def _differs(self, access: Access, machine: Machine, unit: int) -> bool:
+        """Split boxes whose blocks move the lanes of a warp by different amounts (modulo ``unit``, or of words at all).
+
+        Returns True when nothing is left to count.
+        """
+        bad = np.zeros(access.mask.shape, bool)
+        for coefficient in access.k or ():
+            if coefficient is None or coefficient.shape[1] == 1:
+                if coefficient is not None and access.space == "shared":
+                    bad |= access.mask & (coefficient % unit != 0)
+                continue
+            first = np.take_along_axis(coefficient, access.mask.argmax(1)[:, None], axis=1)
+            bad |= access.mask & (coefficient != first)
+        if bad.any():
+            machine.divide(bad, ())
+            return not (access.mask & machine.lock.alive).any()
+        return False
+
+    def _phases(self, access: Access, unit: int) -> list[tuple[int, np.ndarray]]:
+        """(shift, blocks of each row) for every shift modulo ``unit`` that the blocks of a box give to its addresses."""
+        shifts = np.zeros((self.batch.warps, unit), np.int64)
+        shifts[:, 0] = 1
+        moved = False
+        for axis, coefficient in enumerate(access.k or ()):
+            if coefficient is None:
+                continue
+            per_row = np.broadcast_to(coefficient, access.mask.shape)
+            step = np.take_along_axis(per_row, access.mask.argmax(1)[:, None], axis=1)[:, 0] % unit
+            count = np.repeat(self.batch.counts[:, axis], self.batch.warps_per_block)
+            if not step.any():
+                shifts *= count[:, None]
+                continue
+            moved = True
+            shifts = _turn(shifts, step, count, unit)
+        if not moved:
+            return [(0, self.rows)]
+        return [(shift, shifts[:, shift]) for shift in range(unit) if shifts[:, shift].any()]
+
+
+def _turn(shifts: np.ndarray, step: np.ndarray, count: np.ndarray, unit: int) -> np.ndarray:
+    """Distribution of ``shift + step * i`` modulo ``unit`` over ``0 <= i < count``, for each row."""
+    residues = np.arange(unit)
+    times = count[:, None] // unit + (residues < count[:, None] % unit)  # how often i has each residue
+    out = np.zeros_like(shifts)
+    for residue in residues:
+        target = (residues[None, :] + step[:, None] * residue) % unit
+        np.put_along_axis(out, target, np.take_along_axis(out, target, 1) + shifts * times[:, residue : residue + 1], axis=1)
+    return out
