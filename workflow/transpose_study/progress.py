@@ -54,7 +54,8 @@ class Progress:
             return
         self._last = now
         left = (now - self._start) / done * (self._total - done)
-        self._log.say(f"{self._what}: {done} of {self._total}{', ' + detail if detail else ''}, about {left:.0f} s left")
+        rest = f"about {left:.0f} s left" if left > 0 else "going on until the intervals are narrow enough or the time budget ends"
+        self._log.say(f"{self._what}: {done} of {self._total}{', ' + detail if detail else ''}, {rest}")
 
 
 class Journal:

@@ -11,7 +11,7 @@ from transpose_study.device import Device, visible_devices
 from transpose_study.errors import StudyError
 from transpose_study.gpu.compile import load_record
 from transpose_study.paths import RunPaths
-from transpose_study.records import read_csv
+from transpose_study.records import read_csv, read_json, write_json
 from transpose_study.registry import Cell, Study
 
 # Memory of the device left alone: context, modules, the flush buffer, other programs' share.
@@ -66,6 +66,7 @@ def make_plan(settings: Mapping[str, Any], run: Path, root: Path = Path()) -> Pl
     study = Study(root / "kernels" / settings["study"] / "variants.yaml")
     device = find_device(settings["gpu"])
     paths, architecture = RunPaths(run), settings["architecture"]
+    claim(paths, device)
     cells = study.cells(settings["group"], settings["variants"], settings["axes"])
     refused: dict[int, tuple[str, str]] = {}
     for number, cell in enumerate(cells):
@@ -77,6 +78,19 @@ def make_plan(settings: Mapping[str, Any], run: Path, root: Path = Path()) -> Pl
             if record["status"] != "ok":
                 refused[number] = (record["status"], record["reason"])
     return Plan(study, device, paths, architecture, dict(settings["group"]), cells, refused)
+
+
+def claim(paths: RunPaths, device: Device) -> None:
+    """Mark the folder as this GPU's live run; a folder that holds anything else is a :class:`StudyError`."""
+    mine = {"gpu_name": device.name, "gpu_uuid": device.uuid, "archive": None, "archive_sha256": None}
+    if not paths.identity.exists():
+        write_json(paths.identity, mine)
+    elif read_json(paths.identity)["gpu_uuid"] != device.uuid or read_json(paths.identity)["archive"]:
+        raise StudyError(
+            "this folder holds a replay, or another GPU's run",
+            where=str(paths.folder),
+            hint="give this run a folder of its own with --config run=NAME",
+        )
 
 
 def find_device(uuid: str) -> Device:
