@@ -1,5 +1,6 @@
 # The transpose study. `snakemake --cores 1 all` measures it on the GPU that is here; without one it rebuilds everything
 # after the raw data from an archived run. Rules are included in the order in which they run.
+import json
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,9 @@ configfile: "config/config.yaml"
 
 # The rules call `transpose-study`, which pip put beside this Python whether or not its environment is activated.
 os.environ["PATH"] = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
+
+# For environment.json; not a parameter, or another word on the command line would look like another experiment.
+os.environ["TRANSPOSE_STUDY_ARGV"] = json.dumps([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 try:
     EXPERIMENT = Experiment.from_snakemake(config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def _live(experiment: Experiment) -> dict[str, Any]:
         "program": __version__,
         "machine": {"system": platform.system(), "kernel": platform.release(), "architecture": platform.machine(), "libc": platform.libc_ver()[1]},
         "git": _git(experiment.root),
-        "argv": sys.argv,
+        "argv": json.loads(os.environ.get("TRANSPOSE_STUDY_ARGV", "null")) or [Path(sys.argv[0]).name, *sys.argv[1:]],
         "start": min((e["start"] for e in journal), default=None),
         "end": max((e["end"] for e in journal), default=None),
         "stage_seconds": stages,
@@ -92,5 +93,7 @@ def _git(root: Path) -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    status = git("status", "--porcelain", "--untracked-files=no")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+    commit = git("rev-parse", "HEAD")
+    if commit is None:  # a copy without its history may be told where it came from
+        return {"commit": os.environ.get("TRANSPOSE_STUDY_COMMIT"), "dirty": None}
+    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}

@@ -29,6 +29,8 @@ _REASONS = (
     (re.compile(r"ERR_NVGPUCTRPERM"), PERMISSION),
     (re.compile(r"LibraryNotLoaded|Failed to initialize the profiler"), "ncu cannot reach the driver's profiler here (a container or virtual machine that withholds it)"),
     (re.compile(r"InterprocessLock|nsight-compute-lock|lock file", re.I), "ncu's lock file is held or belongs to another user: remove nsight-compute-lock from the folder that TMPDIR names"),
+    (re.compile(r"Failed to access the temporary directory"), "ncu cannot use its temporary directory: set TMPDIR to a folder that this user can write to"),
+    (re.compile(r"No kernels were profiled"), "ncu saw no launch of the study's kernels"),
     (re.compile(r"profiler .*(already|in use)|ResourceUnavailable|another (tool|profiler)", re.I), "another profiler uses the GPU: end it (dcgm and nsys count), then run again"),
 )  # fmt: skip
 _UNKNOWN_METRIC = re.compile(r"Failed to find metric|(?:invalid|unknown) metric", re.I)
