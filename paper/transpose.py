@@ -23,8 +23,10 @@ say, m, p = page.say, r.measured, r.published
 COPY, NAIVE, TILE, LOOP, UNCHECKED = "copy", "naive", "tiled_padded_32x32", "looped_padded_32x8", "looped_padded_32x8_unchecked"
 FOUR = {COPY: "copy", NAIVE: "naive", TILE: "32x32 tile", LOOP: "32x8 loop"}
 FIVE = FOUR | {UNCHECKED: "unchecked loop"}
+NOUN = {COPY: "copy", NAIVE: "naive kernel", TILE: "32x32 tile", LOOP: "32x8 loop", UNCHECKED: "unchecked loop"}
 TWO = {k: FOUR[k] for k in (TILE, LOOP)}
 WARP, SECTOR_BYTES = 32, 32  # lanes of a warp, bytes of a sector: the same on every NVIDIA GPU so far
+NEAR_PEAK = 80  # percent of its peak from which a unit is called near it
 SAME = 0.01  # counters that differ by less than this share are called equal
 CLOSE = 0.2  # growth of a ratio that is called explained by its denominator
 
@@ -38,11 +40,17 @@ def of(kernel):
     return r.cell(written[kernel])
 
 
-def time_of(kernel, column="median_us"):
+def timed(kernel, column="median_us", what="time"):
     """A timing of a published kernel at the main shape."""
     if kernel not in written:
-        return missing(f"time of the {FIVE[kernel]}", "no published study is configured")
-    return r.timing(of(kernel), column).named(f"time of the {FIVE[kernel]}")
+        return missing(f"{what} of the {NOUN[kernel]}", "no published study is configured")
+    return r.timing(of(kernel), column).named(f"{what} of the {NOUN[kernel]}")
+
+
+def counted(kernel, quantity):
+    """A counter of a published kernel at the main shape."""
+    name = f"{quantity.replace('_', ' ')} of the {NOUN[kernel]}"
+    return r.counter(of(kernel), quantity).named(name) if kernel in written else missing(name, "no published study is configured")
 
 
 def mib(size):
@@ -115,37 +123,29 @@ def best_sentence(mode):
     return sentence(text + (", {copied:n} times the bandwidth of a device-to-device memcpy" if copied.known else "") + ".", bandwidth=bandwidth, share=share, copied=copied if copied.known else "")
 
 
-loop_to_copy = quotient(time_of(COPY), time_of(LOOP), name="speed of the loop relative to the copy")
-loop_to_naive = quotient(time_of(NAIVE), time_of(LOOP), name="speed of the loop relative to the naive kernel")
-unchecked_to_loop = quotient(time_of(LOOP), time_of(UNCHECKED), name="speed of the unchecked loop relative to the loop")
+loop_to_copy = timed(LOOP, "ratio_to_copy", "speed relative to the copy")  # taken within rounds
+loop_to_naive = quotient(timed(NAIVE), timed(LOOP), name="speed of the loop relative to the naive kernel")
+unchecked_to_loop = quotient(timed(LOOP), timed(UNCHECKED), name="speed of the unchecked loop relative to the loop")
 floor = r.noise_floor()
+
+
+def outcome(ratio, one, other, published):
+    """Which of two is faster, or that no clear difference is seen."""
+    tail = "; the ratio of their speeds is {x:i}" + beside(published) + "."
+    return sentence(
+        versus(
+            ratio, r.margin(), above=f"The {one} is faster than the {other}{tail}", below=f"The {one} is slower than the {other}{tail}",
+            level=f"Between the {one} and the {other} no clear difference is seen{tail}",
+        ), x=ratio,
+    )
+
+
 page.raw("In short, from medians at the main shape:")
 page.items(
     *(best_sentence(mode) for mode in modes),
-    sentence(
-        versus(
-            loop_to_copy, r.margin(),
-            above="The 32x8 loop is faster than the scalar copy: {x:i} times its speed.",
-            below="The 32x8 loop is slower than the scalar copy: {x:i} times its speed.",
-            level="Between the 32x8 loop and the scalar copy no clear difference is seen: {x:i} times its speed.",
-        ), x=loop_to_copy,
-    ),
-    sentence(
-        versus(
-            loop_to_naive, r.margin(),
-            above="The 32x8 loop is faster than the naive kernel: {x:i} times its speed" + beside(p("headline", "speedup_over_naive", "")) + ".",
-            below="The 32x8 loop is slower than the naive kernel: {x:i} times its speed" + beside(p("headline", "speedup_over_naive", "")) + ".",
-            level="Between the 32x8 loop and the naive kernel no clear difference is seen: {x:i} times its speed" + beside(p("headline", "speedup_over_naive", "")) + ".",
-        ), x=loop_to_naive,
-    ),
-    sentence(
-        versus(
-            unchecked_to_loop, r.margin(),
-            above="Removing the bounds checks makes the loop faster: {x:i} times its speed.",
-            below="Removing the bounds checks makes the loop slower: {x:i} times its speed.",
-            level="Removing the bounds checks brings no clear difference: {x:i} times the loop's speed.",
-        ), x=unchecked_to_loop,
-    ),
+    outcome(loop_to_copy, "32x8 loop", "scalar copy", missing("", "")),
+    outcome(loop_to_naive, "32x8 loop", "naive kernel", p("headline", "speedup_over_naive", "")),
+    outcome(unchecked_to_loop, "unchecked loop", "32x8 loop", missing("", "")),
     sentence("Differences below {floor} cannot be told from noise: that far apart are two entries of one and the same kernel.", floor=floor),
 )
 
@@ -212,16 +212,15 @@ if profile.enabled:
     say(f"Nsight Compute reads the metric batches {controls}; figures are arithmetic means over the launches.")
 
 rows = []
-for name in experiment.groups:
-    timed = [r.timing(c, "n", modes[0]) for c in r.cells(name)]
-    counted = [int(x["launches"]) for x in r.table("counters") if all(x[a] == str(v) for a, v in experiment.groups[name].values.items()) and x["launches"] not in ("", "0")]
-    known = [a for a in timed if a.known]
-    process = [r.timing(c, "processes", modes[0]) for c in r.cells(name)]
+for name, shape in experiment.groups.items():
+    samples = [r.timing(x, "n", modes[0]) for x in r.cells(name)]
+    known = [a for a in samples if a.known]
     none = missing("number of samples", "nothing was timed at this shape")
+    launched = [int(x["launches"]) for x in r.table("counters") if all(x[a] == str(v) for a, v in shape.values.items()) and x["launches"] not in ("", "0")]
     rows.append([
-        name, derived(2 * study.matrix_bytes(experiment.groups[name].values) / 2**20), r.timing(r.cells(name)[0], "footprint_to_l2", modes[0]),
-        f"{len(known)} of {len(timed)}", lowest(known) if known else none, highest(known) if known else none,
-        lowest(process), derived(max(counted)) if counted else "–",
+        name, derived(2 * study.matrix_bytes(shape.values) / 2**20), r.timing(r.cells(name)[0], "footprint_to_l2", modes[0]),
+        f"{len(known)} of {len(samples)}", lowest(known) if known else none, highest(known) if known else none,
+        lowest([r.timing(x, "processes", modes[0]) for x in r.cells(name)]), derived(max(launched)) if launched else "–",
     ])
 page.table(
     "What was measured at each shape.",
@@ -253,7 +252,7 @@ say(
     f"a transpose that reads and writes each element once moves {number(moved)} bytes.",
     sentence(
         "The loop's median time of {t} turns this into {b}, which is {s} of the nominal {peak}.",
-        t=time_of(LOOP), b=r.timing(of(LOOP), "bandwidth_gb_s") if LOOP in written else time_of(LOOP), s=r.timing(of(LOOP), "percent_of_peak") if LOOP in written else time_of(LOOP), peak=derived(experiment.peak_gb_s, "GB/s"),
+        t=timed(LOOP), b=timed(LOOP, "bandwidth_gb_s", "bandwidth"), s=timed(LOOP, "percent_of_peak", "share of the peak"), peak=derived(experiment.peak_gb_s, "GB/s"),
     ),
 )
 
@@ -284,12 +283,12 @@ def pattern(kernel):
     """What the sectors per request of a kernel say about its two directions."""
     out = {}
     for way in ("load", "store"):
-        amount = m("global_access", f"{way}_sectors_per_request", kernel).named(f"sectors per {way} request of the {FOUR[kernel]}")
+        amount = m("global_access", f"{way}_sectors_per_request", kernel).named(f"sectors per {way} request of the {NOUN[kernel]}")
         ratio = quotient(amount, coalesced)
         out[way] = (amount, versus(ratio, SAME, above="not coalesced", below="below the pattern of a full warp", level="coalesced"))
     (load, loads), (store, stores) = out["load"], out["store"]
     both = f"loads and stores are both {loads}" if loads == stores else f"loads are {loads}, stores are {stores}"
-    return sentence(f"The {FOUR[kernel]}'s {both}" + " ({load:n} and {store:n} sectors per request).", load=load, store=store)
+    return sentence(f"The {NOUN[kernel]}'s {both}" + " ({load:n} and {store:n} sectors per request).", load=load, store=store)
 
 
 say(*(pattern(k) for k in FOUR))
@@ -300,11 +299,11 @@ say(*(pattern(k) for k in FOUR))
 # %%
 page.published_table(
     "Traffic between L2 and DRAM, and hit rates.", "dram_and_cache",
-    {"dram_read_mb": "DRAM, read", "dram_write_mb": "DRAM, written", "l1_hit_pct": "L1 hit rate", "l2_hit_pct": "L2 hit rate"}, FOUR,
+    {"dram_read_mb": "DRAM read", "dram_write_mb": "DRAM written", "l1_hit_pct": "L1 hit rate", "l2_hit_pct": "L2 hit rate"}, FOUR,
 )
 matrix_mb = derived(matrix_bytes / 1e6, "MB")
-reads = {k: quotient(m("dram_and_cache", "dram_read_mb", k), matrix_mb, name=f"DRAM reads of the {FOUR[k]}") for k in FOUR}
-writes = {k: quotient(m("dram_and_cache", "dram_write_mb", k), matrix_mb, name=f"DRAM writes of the {FOUR[k]}") for k in FOUR}
+reads = {k: quotient(m("dram_and_cache", "dram_read_mb", k), matrix_mb, name=f"DRAM reads of the {NOUN[k]}") for k in FOUR}
+writes = {k: quotient(m("dram_and_cache", "dram_write_mb", k), matrix_mb, name=f"DRAM writes of the {NOUN[k]}") for k in FOUR}
 touched = quotient(m("global_access", "load_sectors", NAIVE), derived(matrix_bytes / SECTOR_BYTES), name="sectors touched by the naive kernel's loads")
 say(
     sentence(
@@ -320,22 +319,32 @@ say(
         ), x=quotient(reads[NAIVE], touched),
     ),
 )
-hit = {k: m("dram_and_cache", "l2_hit_pct", k).named(f"L2 hit rate of the {FOUR[k]}") for k in FOUR}
+hit = {k: m("dram_and_cache", "l2_hit_pct", k).named(f"L2 hit rate of the {NOUN[k]}") for k in FOUR}
 others = highest([hit[k] for k in FOUR if k != NAIVE])
+
+
+def hit_words():
+    """What the naive kernel's hit rate may explain."""
+    if not all(a.known for a in (hit[NAIVE], others, reads[NAIVE], touched)):
+        return "what it explains cannot be told without its traffic."
+    if hit[NAIVE].number <= others.number:
+        return "it does not set the naive kernel apart."
+    if reads[NAIVE].number < touched.number * (1 - CLOSE):
+        return "a possible reason why DRAM delivers less than its requests touch."
+    return "DRAM delivers about as much as its requests touch."
+
+
 say(
     sentence(
-        "The naive kernel's L2 hit rate is {naive}" + beside(p("dram_and_cache", "l2_hit_pct", NAIVE)) + ", the highest of the other versions {others}; "
-        + ("a possible reason why its reads stay near one matrix." if hit[NAIVE].known and others.known and hit[NAIVE].number > others.number and reads[NAIVE].known and touched.known and reads[NAIVE].number < touched.number * (1 - CLOSE)
-           else "the hit rate does not set it apart in the way the published study saw." if hit[NAIVE].known and others.known and hit[NAIVE].number <= others.number
-           else "the higher hit rate does not keep its reads near one matrix."),
+        "The naive kernel's L2 hit rate is {naive}" + beside(p("dram_and_cache", "l2_hit_pct", NAIVE)) + ", against at most {others} in the other versions: " + hit_words(),
         naive=hit[NAIVE], others=others,
     ),
 )
 low, high = lowest(list(writes.values())), highest(list(writes.values()))
-below_one = [FOUR[k] for k in FOUR if writes[k].known and writes[k].number < 1 - SAME]
+below_one = [f"the {NOUN[k]}" for k in FOUR if writes[k].known and writes[k].number < 1 - SAME]
 say(
     sentence("Written to DRAM are between {low:n} and {high:n} matrices.", low=low, high=high),
-    (f"Less than one matrix is written by the {listing(below_one)}: dirty lines remain in L2 when the kernel ends. That is no inconsistency, since L2 is the point of coherence; they are written back later, outside the measurement."
+    (f"Less than one matrix is written by {listing(below_one)}: dirty lines remain in L2 when the kernel ends. That is no inconsistency, since L2 is the point of coherence; they are written back later, outside the measurement."
      if below_one else "No version writes less than one matrix, so no dirty lines are seen to remain in L2 when a kernel ends.") if low.known else "",
 )
 
@@ -366,7 +375,7 @@ UNITS = {"l1tex_throughput_pct": "L1TEX", "l2_throughput_pct": "L2", "dram_throu
 
 
 def c(quantity, kernel):
-    return m("counters", quantity, kernel).named(f"{quantity.removesuffix('_pct').replace('_', ' ')} of the {FIVE[kernel]}")
+    return m("counters", quantity, kernel).named(f"{quantity.removesuffix('_pct').replace('_', ' ')} of the {NOUN[kernel]}")
 
 
 def busiest(kernel):
@@ -378,7 +387,7 @@ def busiest(kernel):
 
 say("Read by unit, each version's busiest one is:")
 page.items(*(
-    sentence(f"{FIVE[k]}: {busiest(k)[0]}" + " at {top} of its peak" + ("" if busiest(k)[0] == "DRAM" else "; DRAM is at {dram}") + ".", top=busiest(k)[1], dram=c("dram_throughput_pct", k))
+    sentence(f"{NOUN[k]}: {busiest(k)[0]}" + " at {top} of its peak" + ("" if busiest(k)[0] == "DRAM" else "; DRAM is at {dram}") + ".", top=busiest(k)[1], dram=c("dram_throughput_pct", k))
     for k in FIVE
 ))
 dram_gain = quotient(c("dram_throughput_pct", LOOP), c("dram_throughput_pct", TILE))
@@ -391,15 +400,16 @@ say(
             above="From the 32x32 tile to the loop, DRAM throughput rises from {a} to {b}",
             below="From the 32x32 tile to the loop, DRAM throughput falls from {a} to {b}",
             level="From the 32x32 tile to the loop, DRAM throughput hardly changes ({a} and {b})",
-        ) + (" with the same sectors per request, so coalescing does not explain the two." if same_pattern else "; their sectors per request are not all equal."),
+        ) + (" with the same sectors per request: a difference that coalescing does not explain." if same_pattern and dram_gain.known and abs(dram_gain.number - 1) > SAME
+             else " with the same sectors per request." if same_pattern else "; their sectors per request are not all equal."),
         a=c("dram_throughput_pct", TILE), b=c("dram_throughput_pct", LOOP),
     ),
     *(
         sentence(
-            versus(quotient(c(q, LOOP), c(q, TILE)), SAME, above=f"{what} rise from {{a:n}} to {{b:n}}.", below=f"{what} fall from {{a:n}} to {{b:n}}.", level=f"{what} stay at {{b:n}}."),
+            versus(quotient(c(q, LOOP), c(q, TILE)), SAME, above=f"{what} from {{a}} up to {{b}}.", below=f"{what} from {{a}} down to {{b}}.", level=f"{what} from {{a}} to {{b}}, hardly a change."),
             a=c(q, TILE), b=c(q, LOOP),
         )
-        for q, what in (("eligible_warps", "Eligible warps"), ("issue_active_pct", "Issue-active cycles (in percent)"))
+        for q, what in (("eligible_warps", "The eligible warps of a scheduler go"), ("issue_active_pct", "Issue activity goes"))
     ),
     "More eligible warps and busier schedulers would fit better hiding of latency; by themselves they prove no cause.",
 )
@@ -408,7 +418,7 @@ say(
 share = m("derived", "unchecked_instruction_ratio", "").named("instruction ratio of the unchecked loop")
 expected = m("derived", "expected_stall_ratio_growth", "").named("expected growth of the stall ratios")
 grown = {w: m("derived", f"{q}_growth", "").named(f"growth of the {w} ratio") for q, w in (("long_scoreboard", "long-scoreboard"), ("barrier", "barrier"))}
-requests = [r.counter(of(k), f"global_{way}_requests") if k in written else missing(f"requests of the {FIVE[k]}", "no published study is configured") for way in ("load", "store") for k in (LOOP, UNCHECKED)]
+requests = [counted(k, f"global_{way}_requests") for way in ("load", "store") for k in (LOOP, UNCHECKED)]
 equal_requests = all(a.known for a in requests) and requests[0].number == requests[1].number and requests[2].number == requests[3].number
 say(
     sentence(
@@ -428,14 +438,7 @@ say(
         ) + (", with the number of global requests unchanged, since both work off {tiles:n} tiles." if equal_requests else "; the number of global requests differs too."),
         x=share, tiles=m("protocol", "tiles", "").named("number of tiles"), a=requests[0], b=requests[1],
     ),
-    sentence(
-        versus(
-            unchecked_to_loop, r.margin(),
-            above="In time this is a gain: the unchecked loop runs at {x:i} times the loop's speed.",
-            below="In time this is a loss: the unchecked loop runs at {x:i} times the loop's speed.",
-            level="In time no clear difference is seen: the unchecked loop runs at {x:i} times the loop's speed.",
-        ), x=unchecked_to_loop,
-    ),
+    outcome(unchecked_to_loop, "unchecked loop", "32x8 loop", missing("", "")),
 )
 explained = [w for w, a in grown.items() if a.known and expected.known and abs(a.number / expected.number - 1) <= CLOSE]
 say(
@@ -457,8 +460,8 @@ say(
     sentence(
         f"In sum, the loop's busiest unit is {loop_unit} at " + "{top}" + (beside(p("counters", "dram_throughput_pct", LOOP)) if loop_unit == "DRAM" else "")
         + ", the copy's DRAM throughput is {copy}" + beside(p("counters", "dram_throughput_pct", COPY)) + ". "
-        + ("The loop works mainly near the limit of the memory; that this is its only limit is not proven." if loop_unit == "DRAM" and loop_top.known and loop_top.number >= 80
-           else "No unit of the loop is near its peak, so its limit is not a unit's throughput." if loop_top.known and loop_top.number < 80
+        + ("The loop works mainly near the limit of the memory; that this is its only limit is not proven." if loop_unit == "DRAM" and loop_top.known and loop_top.number >= NEAR_PEAK
+           else "No unit of the loop is near its peak, so its limit is not a unit's throughput." if loop_top.known and loop_top.number < NEAR_PEAK
            else "DRAM is not the unit that the loop loads most."),
         top=loop_top, copy=c("dram_throughput_pct", COPY),
     )
@@ -485,18 +488,19 @@ LIMITS = {"limit_blocks": "the number of blocks", "limit_registers": "registers"
 
 
 def o(quantity, kernel):
-    return m("occupancy", quantity, kernel).named(f"{quantity.replace('_', ' ')} of the {FOUR[kernel]}")
+    return m("occupancy", quantity, kernel).named(f"{quantity.replace('_', ' ')} of the {NOUN[kernel]}")
 
 
 def residency(kernel):
     limits = {words: o(q, kernel) for q, words in LIMITS.items()}
     resident = o("resident_blocks_per_sm", kernel)
     by = [w for w, a in limits.items() if a.known and resident.known and a.number <= resident.number]
+    achieved = c("achieved_occupancy_pct", kernel)
     return sentence(
-        f"The {FOUR[kernel]} is limited by {listing(by)}: " + "{resident:n} of its blocks of {warps:n} warps fit into an SM that holds {held}, a theoretical occupancy of {theory}"
-        + ("; achieved are {achieved}." if c("achieved_occupancy_pct", kernel).known else "."),
-        resident=resident, warps=o("warps_per_block", kernel), held=number(gpu["threads_per_sm"] // WARP),
-        theory=o("theoretical_occupancy_pct", kernel), achieved=c("achieved_occupancy_pct", kernel) if c("achieved_occupancy_pct", kernel).known else "",
+        f"The {NOUN[kernel]} is limited by {listing(by)}: " + "an SM that holds {held} warps has room for {blocks} of {warps:n} warps, a theoretical occupancy of {theory}"
+        + ("; {achieved} are achieved." if achieved.known else "."),
+        blocks=plural(int(resident.number), "block") if resident.known else resident, warps=o("warps_per_block", kernel),
+        held=number(gpu["threads_per_sm"] // WARP), theory=o("theoretical_occupancy_pct", kernel), achieved=achieved if achieved.known else "",
     )
 
 
@@ -537,7 +541,7 @@ def against_base(way):
     return sentence(words, x=percent)
 
 
-exact = {k: r.counter(of(k), "shared_conflicts_exact").named(f"exact conflict count of the {FOUR[k]}") if k in written else missing("exact conflict count", "no published study is configured") for k in TWO}
+exact = {k: counted(k, "shared_conflicts_exact") for k in TWO}
 say(
     sentence("Without any conflict each direction needs {base:n} wavefronts" + beside(p("derived", "ideal_shared_wavefronts_per_direction", "")) + ".", base=base),
     against_base("load"), against_base("store"),
@@ -559,7 +563,7 @@ say(
 
 # %%
 scan = sorted(
-    (x for x in r.table("block_rows") if x["variant"] == "tiled_padded" and x["cache_mode"] == modes[0] and all(x[a] == str(v) for a, v in group.items())),
+    (x for x in (r.table("block_rows") if r.has_table("block_rows") else ()) if x["variant"] == "tiled_padded" and x["cache_mode"] == modes[0] and all(x[a] == str(v) for a, v in group.items())),
     key=lambda x: int(x["block_rows"]),
 )
 columns = {"threads_per_block": "Threads per block", "elements_per_thread": "Elements per thread", "mean_ms": "Mean, ms", "slower_than_8_pct": "Slower than at the published best, %"}
@@ -575,11 +579,12 @@ def scanned(row, column):
 rows = []
 for x in scan:
     theirs = [p("block_rows_scan", q, f"block_rows {x['block_rows']}") for q in columns]
-    rows.append([x["block_rows"], "*published*", *(a if a.known else "–" for a in theirs)])
-    rows.append(["", "measured", *(scanned(x, q) for q in columns)])
+    if any(a.known for a in theirs):
+        rows.append([x["block_rows"], "*published*", *(a if a.known else "–" for a in theirs)])
+    rows.append(["" if any(a.known for a in theirs) else x["block_rows"], "measured", *(scanned(x, q) for q in columns)])
 page.table(
     f"The padded tile at each BLOCK_ROWS, {modes[0]} L2.", ["BLOCK_ROWS", "", *columns.values()], rows, source="`tables/block_rows.csv`, `tables/published.csv`", align="llrrrr",
-    notes=["Figures in italics are the published study's. The measured slow-down is the median of ratios taken within rounds; the published one compares means."],
+    notes=["Italics: published; below: measured on this device. The measured slow-down is the median of ratios taken within rounds; the published one compares means."],
 )
 page.figure("block_rows_scan")
 
@@ -603,7 +608,7 @@ else:
 # ### 4.1 Every kernel at the main shape
 
 # %%
-def ladder(mode, what):
+def ladder(mode):
     rows = []
     for cell in cells:
         t = r.timing(cell, "median_us", mode)
@@ -612,18 +617,18 @@ def ladder(mode, what):
         rows.append([r.label(cell), t, *interval, r.timing(cell, "mean_us", mode), r.timing(cell, "bandwidth_gb_s", mode), r.timing(cell, "percent_of_peak", mode), r.timing(cell, "n", mode), flags])
     page.table(
         f"Times and effective bandwidth of every kernel at {main}, {mode} L2.", ["Kernel", "Median, µs", "from", "to", "Mean, µs", "GB/s", "% of peak", "Samples", "Flags"],
-        rows, source="`tables/timings.csv`", notes=[what, "`_b` is BLOCK_ROWS; from and to are the ends of the median's interval; bandwidth is from the median."], align="lrrrrrrrl",
+        rows, source="`tables/timings.csv`", notes=["`_b` is BLOCK_ROWS; from and to are the ends of the median's interval; bandwidth is from the median."], align="lrrrrrrrl",
     )
 
 
+ladder(modes[0])
 page.figure("bandwidth_ladder")
-ladder(modes[0], "")
 rows = []
 for cell in cells:
     row = [r.label(cell)]
     for baseline in study.baselines:
         x = r.timing(cell, f"ratio_to_{baseline}", modes[0])
-        row += [x, f"{number(x.low)} to {number(x.high)}" if x.low is not None and x.high is not None else ""]
+        row += [x, f"{number(x.low)} to {number(x.high)}" if x.low is not None and x.high is not None and x.low < x.high else ""]
     rows.append(row)
 page.table(
     f"Speed relative to the copies of the same rounds at {main}, {modes[0]} L2.", ["Kernel", *(h for b in study.baselines for h in (f"÷ {b.replace('_', ' ')}", "interval"))],
@@ -644,7 +649,7 @@ def best_of(variant, name, mode):
 
 names = sorted(experiment.groups, key=lambda n: study.matrix_bytes(experiment.groups[n].values))
 for mode in modes:
-    rows = [["*both matrices, MiB*", *(f"*{number(2 * study.matrix_bytes(experiment.groups[n].values) / 2**20)}*" for n in names)]] if False else []
+    rows = []
     for variant in experiment.variants():
         row = [f"`{variant.name}`"]
         for name in names:
@@ -678,7 +683,7 @@ say(*(
 # %%
 if len(modes) > 1:
     hot, cold = modes[0], modes[1]
-    ladder(cold, "Each sample is one launch after the L2 was displaced.")
+    ladder(cold)
     changes = [(cell, quotient(r.timing(cell, "median_us", cold), r.timing(cell, "median_us", hot))) for cell in transposes]
     known = [(cell, x) for cell, x in changes if x.known]
     if known:

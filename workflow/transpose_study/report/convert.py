@@ -17,22 +17,27 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 # GitHub's Markdown, the dialect of the report; captions come from a filter, since it has no syntax for them. The wide
 # line length keeps pandoc from giving long pipe tables a fixed width.
-_PANDOC = ("--from=gfm+tex_math_dollars", "--columns=100000", "--wrap=none", "--shift-heading-level-by=-1")
+_PANDOC = ("--from=gfm+tex_math_dollars", "--columns=100000", "--wrap=none")
 
 
 def to_html(markdown: str, *, figures: Path, language: str = "en") -> str:
     """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside."""
     variables = {"style": read_text(TEMPLATES / "page.css"), "lang": language, "contents-title": "Contents"}
-    page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=3")
+    page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=4")
     page = re.sub(r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>', lambda m: _inline_svg(figures, m[1], m[2]), page)
-    page = re.sub(r"(<table.*?</table>)", r'<div class="table" tabindex="0">\1</div>', page, flags=re.DOTALL)
-    return re.sub(r'<td style="text-align: left;">(?=[^<\n]{48})', '<td class="text" style="text-align: left;">', page)
+    return re.sub(r'<table id="([^"]*)">\s*<caption>(.*?)</caption>(.*?)</table>', _scrolling_table, page, flags=re.DOTALL)
+
+
+def _scrolling_table(found: re.Match[str]) -> str:
+    """A table that scrolls by itself where the window is narrower, under a caption that does not."""
+    name, caption, rows = found.groups()
+    return f'<figure class="tabular" id="{name}">\n<figcaption>{caption}</figcaption>\n<div class="table" tabindex="0"><table>{rows}</table></div>\n</figure>'
 
 
 def to_pdf(markdown: str, *, figures: Path, language: str = "en", running_head: str = "") -> bytes:
     """The typeset report. Fonts are the ones inside Typst; the document carries no date."""
     typst = _import_typst()
-    document = _pandoc(markdown, "typst", "paper.typ", {"lang": language, "runninghead": running_head})
+    document = _pandoc(markdown, "typst", "paper.typ", {"lang": language, "runninghead": running_head}, "--shift-heading-level-by=-1")
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as scratch:
         root = Path(scratch)
         (root / "report").mkdir()
@@ -54,11 +59,11 @@ def _pandoc(markdown: str, to: str, template: str, variables: Mapping[str, str],
         program = pypandoc.get_pandoc_path()
     except (ImportError, OSError):
         raise _missing("pandoc", "pypandoc_binary") from None
-    title = re.search(r"^# (.+)$", markdown, flags=re.MULTILINE)
-    values = {"pagetitle": title[1] if title else "Report", **variables}
+    title, _, body = markdown.partition("\n")  # the first line is the document's title
+    values = {"pagetitle": title.removeprefix("# "), "title": title.removeprefix("# "), **variables}
     arguments = [program, *_PANDOC, f"--to={to}", f"--template={TEMPLATES / template}", f"--lua-filter={TEMPLATES / 'captions.lua'}"]
     arguments += [f"--variable={k}={v}" for k, v in values.items()]
-    done = subprocess.run([*arguments, *options], input=markdown.encode(), capture_output=True, check=False)
+    done = subprocess.run([*arguments, *options], input=body.encode(), capture_output=True, check=False)
     if done.returncode:
         raise StudyError(f"pandoc refuses the report: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout.decode()

@@ -56,12 +56,15 @@ def execute(source: Path, *, folder: Path, environment: Mapping[str, str], timeo
             record_timing=False,
             resources={"metadata": {"path": str(folder)}},
         )
+        said = Path(scratch) / "stderr"
         try:
-            client.execute(env={**os.environ, **_isolation(Path(scratch)), **environment})
+            with open(said, "wb") as stderr:
+                client.execute(env={**os.environ, **_isolation(Path(scratch)), **environment}, stderr=stderr)
         except CellExecutionError as error:
             raise StudyError(f"a cell of the write-up fails: {error.ename}: {error.evalue}", where=_place(notebook, source)) from None
         except (DeadKernelError, TimeoutError) as error:
-            raise StudyError(f"the write-up could not be executed: {error}", where=str(source)) from None
+            last = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            raise StudyError(f"the write-up could not be executed: {error}", where=str(source), hint="".join(last)) from None
     _settle(notebook)
     nbformat.validate(notebook)
     return notebook

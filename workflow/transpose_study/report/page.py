@@ -14,6 +14,7 @@ from transpose_study.report.wording import Amount, Sentence, listing
 
 Field = str | Amount
 DASH = "–"
+UNITS = {"%", "bytes", "MB", "GB/s", "µs", "ms", "ns"}
 
 
 def _display(text: str) -> None:
@@ -94,10 +95,10 @@ class Page:
         for quantity, label in quantities.items():
             theirs = [self.results.published(section, quantity, k) for k in kernels]
             ours = [self.results.measured(section, quantity, k) for k in kernels]
-            unit = next((a.unit for a in (*theirs, *ours) if a.unit and a.unit != "ratio"), "")
+            unit = next((a.unit for a in (*theirs, *ours) if a.unit in UNITS), "")  # counted things are named by their label
             rows.append([f"{label}, {unit}" if unit else label, "*published*", *(a if a.known else DASH for a in theirs)])
             rows.append(["", "measured", *ours])
-        note = "Figures in italics are the published study's; those below them were measured on this device."
+        note = "Italics: published; below: measured on this device."
         self.table(caption, ["Quantity", "", *kernels.values()], rows, source="`tables/published.csv`", notes=[note])
 
     def figure(self, name: str) -> None:

@@ -14,7 +14,7 @@ THIN = "\u202f"  # narrow no-break space: between thousands
 HARD = "\u00a0"  # no-break space: between number and unit
 MINUS = "\u2212"
 DIGITS = 4  # significant digits of a measured figure
-PLACES = 3  # decimals at most
+PLACES = 4  # decimals at most
 
 
 def number(value: float, *, digits: int = DIGITS, places: int = PLACES) -> str:

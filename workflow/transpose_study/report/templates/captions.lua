@@ -1,6 +1,8 @@
 -- Turns "**Table 3.** text" before a table, and an image followed by "**Figure 2.** text", into captions,
 -- and a paragraph that begins with "*Notes.*" into a block of class "notes".
 
+local LONGEST_KEPT = 26 -- rows of a table that is kept on one printed page
+
 local function starts_with(block, word)
   if block == nil or block.t ~= "Para" then return false end
   local first = block.content[1]
@@ -29,7 +31,11 @@ function Blocks(blocks)
     if starts_with(this, "Table") and after ~= nil and after.t == "Table" then
       after.caption = pandoc.Caption({pandoc.Plain(this.content)})
       after.attr = pandoc.Attr(identifier(this), {}, {})
-      result:insert(after)
+      if FORMAT == "typst" and #after.bodies[1].body <= LONGEST_KEPT then
+        result:extend({pandoc.RawBlock("typst", "#keep["), after, pandoc.RawBlock("typst", "]")})
+      else
+        result:insert(after)
+      end
       i = i + 2
     elseif is_image(this) and starts_with(after, "Figure") then
       result:insert(pandoc.Figure({pandoc.Plain(this.content)}, pandoc.Caption({pandoc.Plain(after.content)}), pandoc.Attr(identifier(after))))

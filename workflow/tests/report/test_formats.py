@@ -1,0 +1,151 @@
+"""The four formats and the figures: whole, self-contained, the same bytes from the same tables wherever they are made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from synthetic import ROOT
+
+from transpose_study.errors import StudyError
+from transpose_study.experiment import Experiment
+from transpose_study.records import sha256_file
+from transpose_study.report import draw, figure_names, write
+
+Make = Callable[..., Experiment]
+BUILD = (
+    "import sys; from pathlib import Path; from transpose_study.experiment import Experiment; from transpose_study.report import draw, write; "
+    "e = Experiment.from_run(Path(sys.argv[1]), Path(sys.argv[2])); draw(e); write(e)"
+)
+
+
+@pytest.fixture(scope="module")
+def built(plain: Experiment) -> Experiment:
+    draw(plain)
+    write(plain)
+    return plain
+
+
+def report_of(experiment: Experiment, suffix: str) -> Path:
+    return experiment.paths.report("transpose", suffix)
+
+
+def made(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): sha256_file(p) for d in ("figures", "report") for p in sorted((folder / d).iterdir())}
+
+
+def test_every_format_and_figure_is_there(built: Experiment) -> None:
+    names = set(made(built.paths.folder))
+    assert names == {f"report/transpose.{s}" for s in ("html", "pdf", "md", "ipynb")} | {
+        f"figures/{n}.{s}" for n in figure_names("transpose", ROOT) for s in ("svg", "png")
+    }
+
+
+def test_equal_tables_give_equal_bytes_elsewhere(built: Experiment, tmp_path: Path) -> None:
+    """Another folder with spaces, another home, time zone, locale with a decimal comma, hash seed, working folder."""
+    folder = tmp_path / "a run with spaces" / "transpose"
+    for name in ("tables", "run_config.yaml", "environment.json"):
+        source = built.paths.folder / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name) if folder.mkdir(parents=True, exist_ok=True) is None else None
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "HOME": str(tmp_path / "nobody"), "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
+    environment |= {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "MPLCONFIGDIR": str(tmp_path / "mpl"), "SOURCE_DATE_EPOCH": "99"}
+    subprocess.run([sys.executable, "-c", BUILD, str(folder), str(ROOT)], check=True, env=environment, cwd=tmp_path, timeout=300)
+    assert made(folder) == made(built.paths.folder)
+
+
+def test_html_is_self_contained_and_whole(built: Experiment) -> None:
+    page = report_of(built, "html").read_text(encoding="utf-8")
+    assert len(page) < 4 * 2**20
+    assert not re.search(r'(?:src|href)="(?!#)|url\((?!#)|@import', page)
+    assert page.count("<svg ") == len(figure_names("transpose", ROOT))
+    assert "<math" in page and "prefers-color-scheme: dark" in page and 'name="viewport"' in page
+    names = re.findall(r'\bid="([^"]+)"', page)
+    assert len(names) == len(set(names))
+    targets = re.findall(r'href="#([^"]+)"', page)
+    assert targets and set(targets) <= set(names)
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(names)
+    assert page.count('<div class="table"') == page.count("<table") > 10
+    first = page.index("<h1>")
+    assert "Live run" in page[first : first + 600]
+
+
+def test_pdf_has_pages_no_date_and_embedded_fonts(built: Experiment) -> None:
+    data = report_of(built, "pdf").read_bytes()
+    assert data.startswith(b"%PDF-") and b"%%EOF" in data[-32:]
+    assert b"/CreationDate" not in data and b"/ModDate" not in data
+    assert str(built.paths.folder).encode() not in data
+
+
+def test_markdown_links_figures_beside_it(built: Experiment) -> None:
+    text = report_of(built, "md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) == len(figure_names("transpose", ROOT))
+    assert all((report_of(built, "md").parent / link).resolve().is_file() for link in links)
+    widths = {}
+    for line in text.splitlines():
+        if line.startswith("|"):
+            widths.setdefault("run", set()).add(len(re.findall(r"(?<!\\)\|", line)))
+        else:
+            assert len(widths.pop("run", {0})) == 1  # every row of a table has as many fields as its head
+
+
+def test_notebook_is_valid_and_names_no_place(built: Experiment) -> None:
+    text = report_of(built, "ipynb").read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    assert [c.id for c in notebook.cells] == [f"cell-{i:03d}" for i in range(len(notebook.cells))]
+    assert all(c.metadata == {} for c in notebook.cells)
+    assert str(built.paths.folder) not in text and str(ROOT) not in text and str(Path.home()) not in text
+    assert json.loads(text)["metadata"]["language_info"].get("version") is None
+
+
+def test_figures_carry_no_date_and_no_text_that_needs_a_font(built: Experiment) -> None:
+    for name in figure_names("transpose", ROOT):
+        svg = built.paths.figure(name).read_text(encoding="utf-8")
+        assert "<dc:date>" not in svg and "<text" not in svg
+        assert b"Software" not in built.paths.figure(name, "png").read_bytes()[:200]
+
+
+def test_only_configured_formats_are_written(make: Make) -> None:
+    from synthetic import base_config
+
+    experiment = make("one", config=base_config(report={"formats": ["md"]}))
+    write(experiment)
+    assert sorted(p.name for p in (experiment.paths.folder / "report").iterdir()) == ["transpose.md"]
+
+
+@pytest.mark.parametrize(("module", "package", "suffix"), [("typst", "typst", "pdf"), ("pypandoc", "pypandoc_binary", "html")])
+def test_a_missing_tool_is_named(built: Experiment, monkeypatch: pytest.MonkeyPatch, module: str, package: str, suffix: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(StudyError, match=f"pip install {package}"):
+        write(built, [suffix])
+
+
+def test_a_failing_cell_is_named(built: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from transpose_study.report import write as _  # noqa: F401
+    from transpose_study.report import notebook
+
+    source = tmp_path / "broken.py"
+    source.write_text("# %%\nx = 1\n\n# %%\nx / 0\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"broken\.py, cell-001 \(x / 0\): a cell of the write-up fails: ZeroDivisionError"):
+        notebook.execute(source, folder=tmp_path, environment={})
+
+
+def test_an_unknown_kind_of_figure_names_the_nearest(plain: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transpose_study.report.figures.declared_figures", lambda *_: {"one": {"kind": "ladders"}})
+    with pytest.raises(StudyError, match="did you mean 'ladder'"):
+        draw(plain)
+
+
+def test_figures_without_counters_give_the_reason(make: Make) -> None:
+    experiment = make("denied_figures", no_value={"*": "no permission"})
+    draw(experiment)
+    assert all(experiment.paths.figure(n).is_file() for n in figure_names("transpose", ROOT))
