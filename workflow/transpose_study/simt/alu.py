@@ -266,8 +266,8 @@ def _bit_field(m: Reader, ins: Instruction) -> Result:
     return concrete(run, *numbers, position, length)
 
 
-def _permute(m: Reader, ins: Instruction) -> Result:
-    """prmt in its default mode: each nibble of the selector picks a byte of b:a, or its sign."""
+def permute(a: Value, b: Value, selector: Value) -> Value:
+    """Each nibble of the selector picks a byte of b:a, or (from 8 on) that byte's sign."""
 
     def run(a: np.ndarray, b: np.ndarray, selector: np.ndarray) -> np.ndarray:
         a, b, selector = np.broadcast_arrays(a, b, selector)
@@ -277,7 +277,7 @@ def _permute(m: Reader, ins: Instruction) -> Result:
         picked = np.where(nibbles & 8, np.where(picked & 0x80, 0xFF, 0), picked).astype(np.uint8)
         return np.ascontiguousarray(picked).view(np.int32)[..., 0]
 
-    return concrete(run, *(m.read(o, 32) for o in ins.operands[1:4]))
+    return concrete(run, a, b, selector)
 
 
 def _table(m: Reader, ins: Instruction) -> Result:
@@ -324,7 +324,7 @@ TABLE: dict[str, tuple[Handler, frozenset[str]]] = {
         ("cvta", _address, "to global shared local const param u32 u64"),
         ("popc clz brev bfind", _count_bits, "b32 b64 s32 u32 s64 u64 shiftamt"),
         ("bfe bfi", _bit_field, "b32 b64 s32 u32 s64 u64"),
-        ("prmt", _permute, "b32"),
+        ("prmt", lambda m, ins: permute(*(m.read(o, 32) for o in ins.operands[1:4])), "b32"),
         ("lop3", _table, "b32"),
         ("testp", _classify, "finite infinite number notanumber f32 f64"),
     )

@@ -10,7 +10,7 @@ from transpose_study.errors import StudyError
 from transpose_study.simt.floats import FLOAT, compute
 from transpose_study.simt.memory import LOCAL_WINDOW, SHARED_WINDOW, Access, Buffer, Storage
 from transpose_study.simt.ptx import TYPE_BYTES, Imm, Instruction, Mem, Operand, Sym, Vec
-from transpose_study.simt.values import LOADED, UNTRACKED, Value, constant, unknown
+from transpose_study.simt.values import DATA, LOADED, OPAQUE, UNTRACKED, Value, constant, unknown
 
 if TYPE_CHECKING:
     from transpose_study.simt.machine import Machine
@@ -145,8 +145,8 @@ def _perform(m: Machine, ins: Instruction, access: Access, kind: str, count: int
                     m.memory.store(address, access.mask, value)
             elif storage is not None:
                 if value.k is not None:
-                    value = unknown(1, bits)
-                storage.store(row, address, access.mask, m.affine.resize(value, bits, False) if value is not LOADED else unknown(2, bits))
+                    value = unknown(OPAQUE, bits)
+                storage.store(row, address, access.mask, m.affine.resize(value, bits, False) if value is not LOADED else unknown(DATA, bits))
         else:
             m.write(items[number], _load(m, access, address, bits, storage, row), access.mask, full, ins, signed=kind[0] == "s")
 
@@ -159,14 +159,12 @@ def _rows(m: Machine, access: Access) -> np.ndarray:
 
 def _load(m: Machine, access: Access, address: np.ndarray, bits: int, storage: Storage | None, row: np.ndarray) -> Value:
     if access.space == "global":
-        if all(b.data is None for b in m.memory.buffers):
+        if m.memory.no_contents(address, access.mask):
             return LOADED
-        if access.k is not None:
-            return unknown(1, bits)
-        return m.memory.load(address, access.mask, bits)
+        return unknown(OPAQUE, bits) if access.k is not None else m.memory.load(address, access.mask, bits)
     if storage is None:
         return unknown(UNTRACKED, bits)
-    return unknown(1, bits) if access.k is not None else storage.load(row, address, access.mask, bits)
+    return unknown(OPAQUE, bits) if access.k is not None else storage.load(row, address, access.mask, bits)
 
 
 def _atomic(m: Machine, ins: Instruction, access: Access, kind: str, storage: Storage | None, row: np.ndarray, full: bool) -> None:
@@ -176,7 +174,7 @@ def _atomic(m: Machine, ins: Instruction, access: Access, kind: str, storage: St
     tracked = storage is not None if access.space == "shared" else any(b.data is not None for b in m.memory.buffers)
     if not tracked or access.k is not None:
         if returns:
-            m.write(ins.operands[0], unknown(UNTRACKED if access.space == "shared" else 2, bits), access.mask, full, ins)
+            m.write(ins.operands[0], unknown(UNTRACKED if access.space == "shared" else DATA, bits), access.mask, full, ins)
         return
     values = [m.read(o, bits) for o in ins.operands[(2 if returns else 1) :]]
     op = next(o for o in ins.modifiers if o in ("exch", "cas", "inc", "dec", *_REDUCTIONS))
@@ -190,7 +188,7 @@ def _atomic(m: Machine, ins: Instruction, access: Access, kind: str, storage: St
             new = _combine(op, kind, here, values)
             old[one] = np.broadcast_to(here.base, one.shape)[one]
             if here.why is not None and np.broadcast_to(here.why, one.shape)[one].any():
-                result.why = np.full((1, 1), 2, np.uint8)
+                result.why = np.full((1, 1), DATA, np.uint8)
             if access.space == "shared" and storage:
                 storage.store(row, access.address, one, new)
             else:
@@ -201,7 +199,7 @@ def _atomic(m: Machine, ins: Instruction, access: Access, kind: str, storage: St
 
 def _combine(op: str, kind: str, old: Value, values: list[Value]) -> Value:
     if any(v.k is not None or v.why is not None for v in values):
-        return unknown(2, 8 * TYPE_BYTES[kind])
+        return unknown(DATA, 8 * TYPE_BYTES[kind])
     a, b = old.base, values[0].base
     if op == "exch":
         return values[0]

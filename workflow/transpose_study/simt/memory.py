@@ -132,6 +132,14 @@ class GlobalMemory:
             return f"{best.address - address} bytes before {best.name}"
         return f"at byte {address - best.address} of {best.name}, which has {best.size}"
 
+    def no_contents(self, address: np.ndarray, mask: np.ndarray) -> bool:
+        """Whether every lane of ``mask`` reads from a buffer without contents."""
+        left = mask
+        for buffer in self.buffers:
+            if buffer.data is None:
+                left = left & ~((address >= buffer.address) & (address < buffer.address + buffer.size))
+        return not left.any()
+
     def load(self, address: np.ndarray, mask: np.ndarray, bits: int) -> Value:
         """Read ``bits``; lanes whose buffer has no contents are not known."""
         out = np.zeros(mask.shape, INTEGER[bits])

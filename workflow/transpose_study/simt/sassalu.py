@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from transpose_study.simt import floats
-from transpose_study.simt.alu import choose
+from transpose_study.simt.alu import choose, permute
 from transpose_study.simt.bitwise import bitwise, invert, predicates, table3
 from transpose_study.simt.sass import Arg, MachineInstruction
 from transpose_study.simt.values import DATA, LOADED, Affine, Value, concrete, constant, unknown
@@ -249,6 +249,14 @@ def move(m: SassReader, ins: MachineInstruction) -> Writes:
     ]
 
 
+def permute_bytes(m: SassReader, ins: MachineInstruction) -> Writes:
+    """PRMT in its default mode."""
+    if ins.modifiers:
+        return [(ins.args[0], unknown(DATA), 32)]
+    a, selector, b = (m.read(s) for s in ins.args[1:4])
+    return [(ins.args[0], permute(a, b, selector), 32)]
+
+
 def half_constant(m: SassReader, ins: MachineInstruction) -> Writes:
     """HFMA2 of zeros with two immediates, which compilers use to load a constant; otherwise its result is not known."""
     a, b, high, low = ins.args[1:5] if len(ins.args) == 5 else (ins.args[0],) * 4
@@ -323,5 +331,6 @@ HANDLERS: dict[str, Callable[[SassReader, MachineInstruction], Writes]] = {
     **dict.fromkeys(("I2F", "I2FP", "F2I", "MUFU"), convert),
     "R2P": unpack_predicates,
     "IABS": absolute,
+    "PRMT": permute_bytes,
     "HFMA2": half_constant,
 }
