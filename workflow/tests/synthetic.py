@@ -91,6 +91,12 @@ def base_config(**changes: Any) -> dict[str, Any]:
     return config | changes
 
 
+def small_config(**changes: Any) -> dict[str, Any]:
+    """Two shapes, one of them the study's, and the variants that the study and its comparisons need: quick to aggregate."""
+    names = ["copy", "copy_vectorized", "memcpy", "naive_write_coalesced", "tiled", "tiled_padded", "tiled_padded_unchecked"]
+    return base_config(shapes=[{"rows": 1024, "cols": 1024}, {"rows": 4096, "cols": 4096}], variants=names) | changes
+
+
 def full_config(**changes: Any) -> dict[str, Any]:
     """The shipped experiment, config/config.yaml."""
     return read_yaml(ROOT / "config" / "config.yaml") | changes
@@ -204,7 +210,8 @@ def _write_counters(experiment: Experiment, model: Model, group: str, rng: np.ra
     configured = experiment.config.profile.launches | experiment.groups[group].launches
     for cell in experiment.cells(group):
         name = study.kernel_name(cell)
-        if cell.variant.driver_copy or study.cell_refusal(cell) or name in {**model.skipped, **model.wrong, **model.build_failed}:
+        refused = study.cell_refusal(cell, model.gpu["memory_bytes"])
+        if cell.variant.driver_copy or refused or name in {**model.skipped, **model.wrong, **model.build_failed}:
             continue
         for key, value in counter_values(experiment, model, cell).items():
             quantity = quantities.get(key.split("[")[0])
@@ -228,7 +235,7 @@ def _write_counters(experiment: Experiment, model: Model, group: str, rng: np.ra
 def _write_timing(experiment: Experiment, model: Model, group: str, rng: np.random.Generator) -> None:
     study = experiment.study
     absent = {**model.skipped, **model.wrong, **model.build_failed}
-    cells = [c for c in experiment.cells(group) if not study.cell_refusal(c) and study.kernel_name(c) not in absent]
+    cells = [c for c in experiment.cells(group) if not study.cell_refusal(c, model.gpu["memory_bytes"]) and study.kernel_name(c) not in absent]
     floor = study.noise_floor
     entries: list[tuple[Cell, str]] = [(c, "a") for c in cells]
     entries += [

@@ -133,7 +133,9 @@ class _Reference:
         for text in axes:
             axis, _, value = text.partition(" ")
             values[axis] = _axis_value(value)
-        takes = self.study.variant(name).takes
+        if name not in self.study.variants:
+            raise StudyError(f"unknown variant {name!r}; {nearest(name, self.study.variants)}", where=where)
+        takes = self.study.variants[name].takes
         if set(values) != set(takes):
             raise StudyError(f"{name} takes {', '.join(takes) or 'no axis'}, the cell of {kernel} gives {', '.join(values) or 'none'}", where=where)
         return self.measured.cell(self.group, name, values)

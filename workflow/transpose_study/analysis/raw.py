@@ -26,6 +26,7 @@ TIMING_COLUMNS = [
     "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons",
 ]  # fmt: skip
 COUNTER_COLUMNS = ["batch", "launch", "quantity", "metric", "value", "unit", "reason"]
+UNKNOWN = -1  # throttle reasons that the driver does not tell
 SENSORS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 
@@ -144,7 +145,7 @@ def read_timing(experiment: Experiment, group: str) -> Timing:
             raise table.wrong(row, "sample_us", "no duration above 0")
         place = [table.whole(row, c) for c in ("process", "round")]
         sensors = [table.real(row, c) if row[c] else math.nan for c in SENSORS]
-        throttle = table.whole(row, "throttle_reasons", 16) if row["throttle_reasons"] else 0
+        throttle = table.whole(row, "throttle_reasons", 16) if row["throttle_reasons"] else UNKNOWN
         key = (tuple(row[c] for c in columns), row["cache_mode"], row["replicate"])
         found.setdefault(key, []).append((*place, sample, table.whole(row, "launches"), *sensors, throttle))
     return Timing(path, {key: _samples(key, rows, path) for key, rows in found.items()})

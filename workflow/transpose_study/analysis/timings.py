@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from transpose_study.analysis.raw import SENSORS, Samples
+from transpose_study.analysis.raw import SENSORS, UNKNOWN, Samples
 from transpose_study.analysis.run import NOT_MEASURED, OK, A, B, Run
 from transpose_study.analysis.stats import Interval, mean_shift, median_interval, paired_ratio, seed_of
 from transpose_study.analysis.tables import Row, write_table
@@ -71,7 +71,7 @@ def _timing_row(run: Run, group: str, cell: Cell, mode: str) -> Row:
         "bandwidth_gb_s_high": moved / interval.low,
         "mean_bandwidth_gb_s": moved / times.mean(),
         "percent_of_peak": 100 * moved / interval.median / run.experiment.peak_gb_s,
-        "throttle_reasons": hex(int(np.bitwise_or.reduce(samples.throttle))),
+        "throttle_reasons": _reasons(samples.throttle),
         **{name: np.nanmedian(values) for name, values in samples.sensors.items() if not np.isnan(values).all()},
     }
     for baseline, variant in run.study.baselines.items():
@@ -89,7 +89,7 @@ def _flags(samples: Samples, interval: Interval, percent_of_peak: float, wanted:
     flags = []
     if percent_of_peak > 100:
         flags.append("above_peak")  # the data came out of a cache
-    if (samples.throttle & THROTTLED).any():
+    if (samples.throttle[samples.throttle != UNKNOWN] & THROTTLED).any():
         flags.append("throttled")
     if not interval.width <= wanted:  # also where there is no interval
         flags.append(f"unconverged ({100 * interval.width:.2g} %)" if interval.n > 1 else "unconverged (one sample)")
@@ -169,7 +169,7 @@ def _round_rows(run: Run, group: str, mode: str) -> list[Row]:
             | {"cache_mode": mode, "process": process, "round": number, "samples": int(mine.sum())}
             | {"relative_time": middle, "relative_time_q25": low, "relative_time_q75": high}
             | {name: _median(values[mine]) for name, values in sensors.items()}
-            | {"throttle_reasons": hex(int(np.bitwise_or.reduce(throttle[mine])))}
+            | {"throttle_reasons": _reasons(throttle[mine])}
         )
     return rows
 
@@ -177,3 +177,9 @@ def _round_rows(run: Run, group: str, mode: str) -> list[Row]:
 def _median(values: NDArray[np.float64]) -> float | None:
     known = values[~np.isnan(values)]
     return float(np.median(known)) if known.size else None
+
+
+def _reasons(throttle: NDArray[np.int64]) -> str | None:
+    """All throttle reasons that any sample shows, as the driver's bit mask."""
+    known = throttle[throttle != UNKNOWN]
+    return hex(int(np.bitwise_or.reduce(known))) if known.size else None
