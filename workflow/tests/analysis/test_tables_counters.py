@@ -130,7 +130,7 @@ def test_a_batch_that_is_not_configured(make, table, one):
 def test_driver_copies_have_a_reason_and_no_counters(make, table):
     experiment = make()
     counters = table(experiment, "counters")
-    assert set(counters[counters.variant == "memcpy"].reason) == {"not measured: a copy by the driver, timed only"}
+    assert set(counters[counters.variant == "memcpy"].reason) == {"a copy by the driver has no kernel to profile"}
 
 
 def test_opcodes(make, table, one):

@@ -18,7 +18,7 @@ from transpose_study.registry import Cell
 OPCODE = re.compile(r"instructions_by_opcode\[(?P<opcode>.+)\]")
 BY_OPCODE = "instructions_by_opcode"
 DERIVED = "derived"
-NO_KERNEL = f"{NOT_MEASURED}: a copy by the driver, timed only"
+NO_KERNEL = "a copy by the driver has no kernel to profile"  # as the profiling says it
 
 PerLaunch = dict[int, float]
 
