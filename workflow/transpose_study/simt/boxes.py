@@ -67,8 +67,6 @@ def whole_grid(grid: tuple[int, int, int]) -> Box:
 _HOLDS: dict[str, Callable[[int], bool]] = {
     "lt": lambda v: v < 0,
     "le": lambda v: v <= 0,
-    "eq": lambda v: v == 0,
-    "ne": lambda v: v != 0,
 }
 
 
@@ -100,12 +98,12 @@ def _at(array: np.ndarray, warp: int, lane: int) -> int:
 
 def _change(base: int, k: int, count: int, op: str) -> int:
     """The first index at which ``base + k * index`` relates to 0 otherwise than at index 0 (``count`` if at none)."""
+    if op in ("eq", "ne"):
+        if base % k == 0 and 0 <= -base // k < count:
+            return max(1, -base // k)
+        op = "lt"  # never 0: equality is settled on each side of the change of sign
     holds = _HOLDS[op]
     at_start = holds(base)
-    if op in ("eq", "ne"):
-        if base == 0:
-            return 1
-        return -base // k if base % k == 0 and -base // k > 0 else count
     low, high = 0, count  # monotone: bisect
     if holds(base + k * (count - 1)) == at_start:
         return count
