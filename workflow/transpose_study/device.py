@@ -169,8 +169,8 @@ def choose(wanted: str | int, devices: list[Device]) -> Device:
     hint = f"visible devices: {listing}"
     if wanted == "auto" and devices:
         return devices[0]
-    if isinstance(wanted, int) or str(wanted).isdigit():
-        if int(wanted) < len(devices):
+    if isinstance(wanted, int) or str(wanted).isdecimal():
+        if 0 <= int(wanted) < len(devices):
             return devices[int(wanted)]
         raise StudyError(f"there is no device with index {wanted}", where="configuration, key device", hint=hint)
     matches = [d for d in devices if d.uuid.lower().startswith(str(wanted).lower()) and str(wanted).lower().startswith("gpu-")]

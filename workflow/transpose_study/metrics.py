@@ -41,8 +41,8 @@ class Batch:
 
     @property
     def digest(self) -> str:
-        """Digest of what decides the batch's measurement."""
-        names = [[q.key, q.metric, dict(q.by_chip)] for q in self.quantities]
+        """Digest of what decides the batch's raw values: names and units, not their order nor what they mean."""
+        names = sorted([q.key, q.unit, q.metric, dict(q.by_chip)] for q in self.quantities)
         return digest_of([self.cache_control, list(self.sections), names])
 
 

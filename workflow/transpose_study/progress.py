@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -32,12 +33,14 @@ class Log:
     def note(self, text: str) -> None:
         """Write one message into the log file only."""
         if self._file:
-            print(text, file=self._file, flush=True)
+            with contextlib.suppress(OSError):  # on a full disk the message on the terminal is what is left
+                print(text, file=self._file, flush=True)
 
     def close(self) -> None:
         """Close the log file."""
         if self._file:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
 
 
 class Progress:

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +106,11 @@ def read_yaml(path: Path) -> Any:
     try:
         return yaml.load(read_text(path), Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
+        mark = error.problem_mark or error.context_mark
         place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise StudyError(f"is no YAML: {error.problem or error}{place}", where=str(path)) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # control characters, impossible dates, bottomless nesting
+        raise StudyError(f"is no YAML: {error}", where=str(path)) from None
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -118,6 +120,8 @@ class _StrictLoader(yaml.SafeLoader):
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(None, None, "a list or a mapping cannot be a key", key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
             seen.add(key)
@@ -151,7 +155,10 @@ def read_csv(path: Path, columns: Sequence[str] | None = None) -> list[dict[str,
     missing = set(columns or ()) - set(reader.fieldnames or ())
     if missing:
         raise StudyError(f"lacks the columns {', '.join(sorted(missing))}", where=str(path))
-    rows = list(reader)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise StudyError(f"is no CSV: {error} in line {reader.line_num}", where=str(path)) from None
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise StudyError(f"line {number} does not have {len(reader.fieldnames or ())} fields", where=str(path))

@@ -23,8 +23,10 @@ def gpu_lock(uuid: str, log: Log, what: str, *, folder: Path | None = None) -> I
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            with contextlib.suppress(OSError):
-                log.say(f"waiting for the GPU {uuid}: {holder.read_text(encoding='utf-8').strip()} is measuring on it")
+            who = "another run"
+            with contextlib.suppress(OSError):  # it may not have said so yet
+                who = holder.read_text(encoding="utf-8").strip() or who
+            log.say(f"waiting for the GPU {uuid}: {who} is measuring on it")
             lock.acquire()
     except PermissionError as error:
         raise StudyError(f"cannot take the GPU's lock: {error.strerror}", where=f"{base}.lock", hint="remove this file") from None

@@ -30,7 +30,6 @@ _REASONS = (
     (re.compile(r"LibraryNotLoaded|Failed to initialize the profiler"), "ncu cannot reach the driver's profiler here (a container or virtual machine that withholds it)"),
     (re.compile(r"InterprocessLock|nsight-compute-lock|lock file", re.I), "ncu's lock file is held or belongs to another user: remove nsight-compute-lock from the folder that TMPDIR names"),
     (re.compile(r"Failed to access the temporary directory"), "ncu cannot use its temporary directory: set TMPDIR to a folder that this user can write to"),
-    (re.compile(r"No kernels were profiled"), "ncu saw no launch of the study's kernels"),
     (re.compile(r"profiler .*(already|in use)|ResourceUnavailable|another (tool|profiler)", re.I), "another profiler uses the GPU: end it (dcgm and nsys count), then run again"),
 )  # fmt: skip
 _UNKNOWN_METRIC = re.compile(r"Failed to find metric|(?:invalid|unknown) metric", re.I)
@@ -128,10 +127,12 @@ def profile(
 
 
 def explain(output: str, code: int) -> str:
-    """Why ncu wrote no report, from what it printed; its own last error line where the cause is not a known one."""
+    """Why ncu wrote no report, from what it printed; its own error lines where the cause is not a known one."""
     for pattern, reason in _REASONS:
         if pattern.search(output):
             return reason
     errors = [line for line in output.splitlines() if line.startswith("==ERROR==") or '"what"' in line]
-    last = errors[-1].removeprefix("==ERROR==").strip() if errors else f"it ended with status {code} and said nothing of it"
-    return f"ncu profiled nothing: {last}"
+    if not errors and "No kernels were profiled" in output:  # ncu says so after other failures as well
+        return "ncu saw no launch of the study's kernels"
+    said = [line.removeprefix("==ERROR==").strip() for line in errors] or [f"it ended with status {code} and said nothing of it"]
+    return f"ncu profiled nothing: {'; '.join(dict.fromkeys(said))}"
