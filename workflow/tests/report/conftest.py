@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from synthetic import base_config, make_run
-
 from transpose_study.analysis import aggregate
 from transpose_study.experiment import Experiment
 from transpose_study.report import write

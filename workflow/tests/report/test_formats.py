@@ -13,12 +13,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from synthetic import ROOT
-
+from synthetic import ROOT, base_config
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import sha256_file
-from transpose_study.report import draw, figure_names, write
+from transpose_study.report import draw, figure_names, notebook, write
 
 Make = Callable[..., Experiment]
 BUILD = (
@@ -52,9 +51,10 @@ def test_every_format_and_figure_is_there(built: Experiment) -> None:
 def test_equal_tables_give_equal_bytes_elsewhere(built: Experiment, tmp_path: Path) -> None:
     """Another folder with spaces, another home, time zone, locale with a decimal comma, hash seed, working folder."""
     folder = tmp_path / "a run with spaces" / "transpose"
-    for name in ("tables", "run_config.yaml", "environment.json"):
-        source = built.paths.folder / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name) if folder.mkdir(parents=True, exist_ok=True) is None else None
+    folder.mkdir(parents=True)
+    shutil.copytree(built.paths.folder / "tables", folder / "tables")
+    for name in ("run_config.yaml", "environment.json"):
+        shutil.copy(built.paths.folder / name, folder / name)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "HOME": str(tmp_path / "nobody"), "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
     environment |= {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "MPLCONFIGDIR": str(tmp_path / "mpl"), "SOURCE_DATE_EPOCH": "99"}
     subprocess.run([sys.executable, "-c", BUILD, str(folder), str(ROOT)], check=True, env=environment, cwd=tmp_path, timeout=300)
@@ -115,8 +115,6 @@ def test_figures_carry_no_date_and_no_text_that_needs_a_font(built: Experiment) 
 
 
 def test_only_configured_formats_are_written(make: Make) -> None:
-    from synthetic import base_config
-
     experiment = make("one", config=base_config(report={"formats": ["md"]}))
     write(experiment)
     assert sorted(p.name for p in (experiment.paths.folder / "report").iterdir()) == ["transpose.md"]
@@ -129,10 +127,7 @@ def test_a_missing_tool_is_named(built: Experiment, monkeypatch: pytest.MonkeyPa
         write(built, [suffix])
 
 
-def test_a_failing_cell_is_named(built: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from transpose_study.report import write as _  # noqa: F401
-    from transpose_study.report import notebook
-
+def test_a_failing_cell_is_named(tmp_path: Path) -> None:
     source = tmp_path / "broken.py"
     source.write_text("# %%\nx = 1\n\n# %%\nx / 0\n", encoding="utf-8")
     with pytest.raises(StudyError, match=r"broken\.py, cell-001 \(x / 0\): a cell of the write-up fails: ZeroDivisionError"):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from conftest import REPLAYED, markdown, sections
 from synthetic import base_config
-
 from transpose_study.experiment import Experiment
 
 Make = Callable[..., Experiment]

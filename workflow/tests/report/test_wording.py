@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import pytest
-
 from transpose_study.report.wording import (
-    HARD, THIN, Amount, beside, exact, highest, listing, lowest, missing, number, plural, quotient, sentence, versus,
+    HARD,
+    THIN,
+    Amount,
+    beside,
+    exact,
+    highest,
+    listing,
+    lowest,
+    missing,
+    number,
+    plural,
+    quotient,
+    sentence,
+    versus,
 )  # fmt: skip
 
 
@@ -21,7 +33,10 @@ def test_measured_numbers_have_four_significant_digits_and_counts_are_whole(valu
     assert number(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(303.98, "303.98"), (0.45187, "0.45187"), (524288.0, f"524{THIN}288"), (15990889.1, f"15{THIN}990{THIN}889.1")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(303.98, "303.98"), (0.45187, "0.45187"), (524288.0, f"524{THIN}288"), (15990889.1, f"15{THIN}990{THIN}889.1")],
+)
 def test_published_numbers_keep_every_digit(value: float, text: str) -> None:
     assert exact(value) == text
     assert f"{Amount(value, 'MB', published=True)}" == f"*{text}{HARD}MB*"

@@ -24,14 +24,16 @@ def to_html(markdown: str, *, figures: Path, language: str = "en") -> str:
     """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside."""
     variables = {"style": read_text(TEMPLATES / "page.css"), "lang": language, "contents-title": "Contents"}
     page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=4")
-    page = re.sub(r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>', lambda m: _inline_svg(figures, m[1], m[2]), page)
+    picture = r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>'
+    page = re.sub(picture, lambda m: _inline_svg(figures, m[1], m[2]), page)
     return re.sub(r'<table id="([^"]*)">\s*<caption>(.*?)</caption>(.*?)</table>', _scrolling_table, page, flags=re.DOTALL)
 
 
 def _scrolling_table(found: re.Match[str]) -> str:
     """A table that scrolls by itself where the window is narrower, under a caption that does not."""
     name, caption, rows = found.groups()
-    return f'<figure class="tabular" id="{name}">\n<figcaption>{caption}</figcaption>\n<div class="table" tabindex="0"><table>{rows}</table></div>\n</figure>'
+    head = f'<figure class="tabular" id="{name}">\n<figcaption>{caption}</figcaption>'
+    return f'{head}\n<div class="table" tabindex="0"><table>{rows}</table></div>\n</figure>'
 
 
 def to_pdf(markdown: str, *, figures: Path, language: str = "en", running_head: str = "") -> bytes:
@@ -100,4 +102,5 @@ def _inline_svg(figures: Path, name: str, alternative: str) -> str:
         svg = svg.replace(colour, f"var({variable})")
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{alternative}" ', 1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alternative}" ', 1)
+    return f'<div class="plot" tabindex="0">{svg}</div>'

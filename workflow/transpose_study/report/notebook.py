@@ -58,7 +58,7 @@ def execute(source: Path, *, folder: Path, environment: Mapping[str, str], timeo
         )
         said = Path(scratch) / "stderr"
         try:
-            with open(said, "wb") as stderr:
+            with said.open("wb") as stderr:
                 client.execute(env={**os.environ, **_isolation(Path(scratch)), **environment}, stderr=stderr)
         except CellExecutionError as error:
             raise StudyError(f"a cell of the write-up fails: {error.ename}: {error.evalue}", where=_place(notebook, source)) from None

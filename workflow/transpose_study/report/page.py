@@ -73,7 +73,9 @@ class Page:
 
     # -- tables and figures ---------------------------------------------------------------------------------------------
 
-    def table(self, caption: str, header: Sequence[str], rows: Sequence[Sequence[Field]], *, source: str, notes: Sequence[str] = (), align: str = "") -> None:
+    def table(
+        self, caption: str, header: Sequence[str], rows: Sequence[Sequence[Field]], *, source: str, notes: Sequence[str] = (), align: str = ""
+    ) -> None:
         """A numbered table; published figures are in italics.
 
         Columns that hold figures are set to the right, unless ``align`` gives a letter (l or r) for each column.

@@ -9,14 +9,14 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen first
-import seaborn as sns  # noqa: E402
-from matplotlib import font_manager  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from transpose_study.records import write_bytes  # noqa: E402
-from transpose_study.report.palette import GRID, INK, MUTED  # noqa: E402
+from transpose_study.records import write_bytes
+from transpose_study.report.palette import GRID, INK, MUTED
 
 WIDTH = 7.4  # inches; the text width of the printed report
 DPI = 160

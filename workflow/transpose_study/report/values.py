@@ -62,7 +62,7 @@ class Results:
             self._tables[name] = read_csv(self.experiment.paths.table(name))
         return self._tables[name]
 
-    def rows(self, name: str, cell: Cell, *columns: str, **wanted: str) -> list[Row]:
+    def rows(self, name: str, cell: Cell, **wanted: str) -> list[Row]:
         """Rows of a table for one cell, whose further columns have the wanted values."""
         by = ("variant", *self.study.axes, *wanted)
         index = self._index.get((name, *by))
