@@ -28,7 +28,7 @@ TWO = {k: FOUR[k] for k in (TILE, LOOP)}
 WARP, SECTOR_BYTES = 32, 32  # lanes of a warp, bytes of a sector: the same on every NVIDIA GPU so far
 NEAR_PEAK = 80  # percent of its peak from which a unit is called near it
 SAME = 0.01  # counters that differ by less than this share are called equal
-CLOSE = 0.2  # growth of a ratio that is called explained by its denominator
+CLOSE = 0.2  # share by which a figure may miss what is expected of it and still be called near that
 
 cells = r.cells()
 transposes = [c for c in cells if c.variant.computes == "transpose"]
@@ -440,7 +440,7 @@ say(
     ),
     outcome(unchecked_to_loop, "unchecked loop", "32x8 loop", missing("", "")),
 )
-explained = [w for w, a in grown.items() if a.known and expected.known and abs(a.number / expected.number - 1) <= CLOSE]
+explained = [w for w, a in grown.items() if a.known and expected.known and abs(a.number - expected.number) <= max(CLOSE * abs(expected.number - 1), SAME)]
 say(
     sentence(
         "A stall ratio is counted for each issued instruction. With fewer of those, the same waits give higher ratios: the instruction counts alone would multiply them by {e:n}"
