@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpose_study.simt.values import KNOWN, LOADED, OPAQUE, Affine, Hint, Value, constant, all_hints, map_k, worst
+from transpose_study.simt.values import KNOWN, LOADED, OPAQUE, Affine, Hint, Value, all_hints, constant, map_k, worst
 
 _DIRECT: dict[str, Callable[[Any, Any], Any]] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 

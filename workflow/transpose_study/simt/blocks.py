@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transpose_study.errors import StudyError
-from transpose_study.simt.boxes import Batch, Box, whole_grid
+from transpose_study.simt.boxes import Batch, Box, take, whole_grid
 from transpose_study.simt.counters import MemoryCounters
 from transpose_study.simt.machine import Launch, Machine, NeedsShared, Observer, Program
 from transpose_study.simt.memory import Buffer, GlobalMemory
 from transpose_study.simt.ptx import Kernel
-
-LANES_AT_ONCE = 1 << 16  # of one batch: large enough to hide numpy's overhead, small enough for the caches
 
 
 @dataclass
@@ -63,11 +61,8 @@ def run_grid(
     memory = GlobalMemory([*pointers, *module_buffers(program.kernel, end + (1 << 20))])
     whole = whole_grid(launch.grid)
     pending = whole.singles() if tracked or each_block else [whole]
-    size = max(1, LANES_AT_ONCE // (-(-launch.block[0] * launch.block[1] * launch.block[2] // 32) * 32))
     while pending:
-        pending.sort(key=lambda b: -b.blocks)  # the smallest first: what fails for one block fails early
-        chosen, pending = pending[-size:], pending[:-size]
-        batch = Batch(chosen, launch.block)
+        batch = Batch(take(pending, launch.block), launch.block)
         watching = observers(batch)
         machine = Machine(program, launch, batch, memory, watching, tracked)
         machine.run()

@@ -113,6 +113,23 @@ def _change(base: int, k: int, count: int, op: str) -> int:
     return high
 
 
+LANES_AT_ONCE = 1 << 16  # of one batch: large enough to hide numpy's overhead, small enough for the caches
+
+
+def take(pending: list[Box], block: tuple[int, int, int]) -> list[Box]:
+    """Remove the next boxes to execute together from ``pending``: the smallest, so that what fails for one block fails early.
+
+    Single blocks go by themselves: nothing of theirs is affine, so every operation can be computed for them.
+    """
+    pending.sort(key=lambda b: -b.blocks)
+    warps = -(-block[0] * block[1] * block[2] // 32)
+    chosen: list[Box] = []
+    alone = pending[-1].blocks == 1
+    while pending and len(chosen) < max(1, LANES_AT_ONCE // (32 * warps)) and (pending[-1].blocks == 1) == alone:
+        chosen.append(pending.pop())
+    return chosen
+
+
 class Batch:
     """Boxes that are executed together: ``warps_per_block`` rows of 32 lanes for each box, in the order of ``boxes``."""
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transpose_study.errors import StudyError
-from transpose_study.simt.boxes import Batch, Box, split, whole_grid
-from transpose_study.simt.blocks import LANES_AT_ONCE
+from transpose_study.simt.boxes import Batch, Box, split, take, whole_grid
 from transpose_study.simt.lockstep import Lockstep
 from transpose_study.simt.machine import DataDependent, Launch
 from transpose_study.simt.memory import Buffer
@@ -329,12 +328,9 @@ def count_instructions(code: MachineCode, launch: Launch, sizes: list[int], base
     bank = constant_bank(launch, sizes, base, code.architecture)
     whole = whole_grid(launch.grid)
     pending = whole.singles() if each_block else [whole]
-    at_once = max(1, LANES_AT_ONCE // (-(-launch.block[0] * launch.block[1] * launch.block[2] // 32) * 32))
     result = Issued()
     while pending:
-        pending.sort(key=lambda b: -b.blocks)
-        chosen, pending = pending[-at_once:], pending[:-at_once]
-        batch = Batch(chosen, launch.block)
+        batch = Batch(take(pending, launch.block), launch.block)
         machine = SassMachine(code, launch, batch, bank)
         machine.run()
         pending += machine.split
