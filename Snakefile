@@ -11,10 +11,17 @@ from snakemake.utils import min_version
 min_version("9.19")
 
 try:
+    from transpose_study.config import check_files
     from transpose_study.errors import StudyError
     from transpose_study.experiment import Experiment
 except ImportError as error:
     raise WorkflowError(f"{error}: install the project first, as README.md says (pip install -e .)") from None
+
+try:
+    check_files(["config/config.yaml", *workflow.configfiles])
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
+
 
 configfile: "config/config.yaml"
 

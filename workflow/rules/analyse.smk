@@ -15,6 +15,8 @@ rule aggregate:
         expand(f"{RUN}/tables/{{table}}.csv", table=EXPERIMENT.tables()),
     log:
         f"{RUN}/logs/aggregate.log",
+    params:
+        declared=EXPERIMENT.analysis_settings(),
     shell:
         "transpose-study aggregate --run {RUN:q} --log {log:q}"
 
@@ -30,6 +32,8 @@ rule draw:
         png=expand(f"{RUN}/figures/{{name}}.png", name=FIGURES),
     log:
         f"{RUN}/logs/draw.log",
+    params:
+        declared=EXPERIMENT.analysis_settings(),
     shell:
         "transpose-study draw --run {RUN:q} --log {log:q}"
 
@@ -40,11 +44,14 @@ rule write:
         config=f"{RUN}/run_config.yaml",
         environment=f"{RUN}/environment.json",
         paper=f"paper/{EXPERIMENT.config.study}.py",
+        captions=EXPERIMENT.captions(),
         tables=rules.aggregate.output,
         figures=rules.draw.output.svg,
     output:
         expand(f"{RUN}/report/{EXPERIMENT.config.study}.{{format}}", format=EXPERIMENT.config.report.formats),
     log:
         f"{RUN}/logs/write.log",
+    params:
+        declared=EXPERIMENT.analysis_settings(),
     shell:
         "transpose-study write --run {RUN:q} --log {log:q}"

@@ -18,12 +18,13 @@ rule resolve_config:
 rule describe_environment:
     """Record GPU, driver, compiler, ncu, packages and commit of the measurement."""
     input:
-        config=f"{RUN}/run_config.yaml",
         raw=EXPERIMENT.raw_files(),
         kernels=EXPERIMENT.kernel_records(),
     output:
         f"{RUN}/environment.json",
     log:
         f"{RUN}/logs/describe_environment.log",
+    params:
+        settings=EXPERIMENT.environment_settings(),
     shell:
-        "transpose-study describe --run {RUN:q} --log {log:q}"
+        "transpose-study describe --run {RUN:q} --settings {params.settings:q} --log {log:q}"

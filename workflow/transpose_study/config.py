@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from transpose_study.errors import StudyError, nearest
+from transpose_study.records import read_yaml
 
 CacheMode = Literal["hot", "cold"]
+
+RESERVED = ("archive", "compare")  # folders of results/ that hold no run
 
 
 class Strict(BaseModel):
@@ -90,7 +94,7 @@ class Config(Strict):
     """The whole experiment."""
 
     study: str = Field("transpose", description="folder of kernels/ that holds the registry")
-    run: str | None = Field(None, pattern=r"^[\w.-]+$", description="results folder; default: the device's name")
+    run: str | None = Field(None, pattern=r"^\w[\w.-]*$", description="results folder; default: the device's name")
     device: str | int = Field("auto", description="auto, a CUDA index, a GPU UUID, archive, or archive:PATH")
     replay: str | None = Field(None, description="archive rebuilt where no NVIDIA device exists")
     shapes: list[Group] = Field(min_length=1, description="one timing job and one ncu job each")
@@ -101,6 +105,20 @@ class Config(Strict):
     profile: Profile = Profile()
     build: Build = Build()
     report: Report = Report()
+
+    @field_validator("run")
+    @classmethod
+    def _own_folder(cls, name: str | None) -> str | None:
+        if name in RESERVED:
+            raise ValueError(f"results/{name} is kept for other things; choose another name")
+        return name
+
+
+def check_files(paths: Iterable[Path | str]) -> None:
+    """Raise :class:`StudyError` with the line for files that are no mapping or give a key twice, which Snakemake lets pass."""
+    for path in dict.fromkeys(map(str, paths)):
+        if Path(path).exists() and not isinstance(read_yaml(Path(path)), dict):
+            raise StudyError("holds no keys", where=path)
 
 
 def parse(data: Mapping[str, Any], *, where: str = "configuration") -> Config:
@@ -122,6 +140,8 @@ def _describe(error: Mapping[str, Any]) -> str:
             if isinstance(annotation, type) and issubclass(annotation, BaseModel):
                 model = annotation
         return f"unknown key {key!r}, {nearest(str(error['loc'][-1]), model.model_fields)}"
+    if error["type"] == "value_error":
+        return f"{key}: {error['ctx']['error']}"
     return f"{key}: {error['msg'].lower()} (got {error['input']!r})"
 
 

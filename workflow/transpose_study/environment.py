@@ -8,11 +8,12 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from transpose_study import __version__
-from transpose_study.experiment import Experiment
+from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.records import read_json, read_text, write_json
 
@@ -22,38 +23,43 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def describe(experiment: Experiment, log: Log) -> None:
-    """Write environment.json: of this machine after a measurement, of the archived one (and saying so) in a replay."""
-    if experiment.replay:
-        from transpose_study.archive.container import Container  # noqa: PLC0415
+def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path()) -> None:
+    """Write environment.json: of this machine after a measurement, of the archived one (and saying so) in a replay.
 
-        container = Container(experiment.root / experiment.target["archive"])
+    ``settings`` holds the target (see :func:`transpose_study.experiment.find_target`) and the kernels' build records, and
+    nothing of the configuration: an edited report must not put today's commit in the place of the measurement's.
+    """
+    archive, paths = settings["target"]["archive"], RunPaths(run)
+    if archive:
+        from transpose_study.archive.container import Container
+
+        container = Container(root / archive)
         environment = container.read_json("environment.json")
-        environment["replayed_from"] = {"archive": Path(experiment.target["archive"]).name, "sha256": container.sha256}
+        environment["replayed_from"] = {"archive": Path(archive).name, "sha256": container.sha256}
     else:
-        environment = _live(experiment)
-    write_json(experiment.paths.environment, environment)
+        environment = _live(settings["target"]["gpu"], [Path(p) for p in settings["kernels"]], paths, root)
+    write_json(paths.environment, environment)
     log.note(f"environment of {environment['gpu']['name']}")
 
 
-def _live(experiment: Experiment) -> dict[str, Any]:
-    from transpose_study.gpu.telemetry import Telemetry  # noqa: PLC0415 - needs NVML
+def _live(gpu: Mapping[str, Any], kernels: Sequence[Path], paths: RunPaths, root: Path) -> dict[str, Any]:
+    from transpose_study.gpu.telemetry import Telemetry
 
-    journal = _journal(experiment)
+    journal = _journal(paths.journal)
     stages: dict[str, float] = {}
     for entry in journal:
         stages[entry["stage"]] = round(stages.get(entry["stage"], 0) + entry["seconds"], 3)
     return {
         "schema_version": 1,
-        "gpu": experiment.gpu | Telemetry(experiment.gpu["uuid"]).facts(),
-        "driver_cuda": experiment.gpu["driver_cuda"],
-        "compiler": _compiler(experiment),
+        "gpu": {**gpu, **Telemetry(gpu["uuid"]).facts()},
+        "driver_cuda": gpu["driver_cuda"],
+        "compiler": _compiler(kernels),
         "ncu": next((e["ncu"] for e in journal if e.get("ncu")), None),
         "python": platform.python_version(),
         "packages": _packages(),
         "program": __version__,
         "machine": {"system": platform.system(), "kernel": platform.release(), "architecture": platform.machine(), "libc": platform.libc_ver()[1]},
-        "git": _git(experiment.root),
+        "git": _git(root),
         "argv": json.loads(os.environ.get("TRANSPOSE_STUDY_ARGV", "null")) or [Path(sys.argv[0]).name, *sys.argv[1:]],
         "start": min((e["start"] for e in journal), default=None),
         "end": max((e["end"] for e in journal), default=None),
@@ -63,13 +69,12 @@ def _live(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _journal(experiment: Experiment) -> list[dict[str, Any]]:
-    path = experiment.paths.journal
+def _journal(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in read_text(path).splitlines()] if path.exists() else []
 
 
-def _compiler(experiment: Experiment) -> dict[str, Any]:
-    for path in experiment.kernel_records():
+def _compiler(kernels: Sequence[Path]) -> dict[str, Any]:
+    for path in kernels:
         if path.exists():
             return dict(read_json(path)["compiler"])
     return {}

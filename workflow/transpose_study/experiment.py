@@ -18,7 +18,7 @@ from transpose_study.device import choose, slug, visible_devices
 from transpose_study.errors import StudyError, nearest
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.paths import RunPaths
-from transpose_study.records import read_json, read_yaml, sha256_file
+from transpose_study.records import digest_of, read_json, read_yaml, sha256_file
 from transpose_study.registry import Cell, Kernel, Study, Variant
 from transpose_study.sources import HARNESS
 
@@ -146,17 +146,21 @@ class Experiment:
 
     def tables(self) -> list[str]:
         """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
-        return ["timings", "noise", "counters", "opcodes", "occupancy", "published", *self.scan_axes()]
+        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "published", *self.scan_axes()]
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""
         taken = {a for v in self.variants() for a in v.takes}
         return [a for a in self.study.axes if a in taken]
 
-    # -- slices for the measuring rules ---------------------------------------------------------------------------------
+    def captions(self) -> list[Path]:
+        """The figures' captions, which the write-up quotes and ``snakemake --report`` shows."""
+        return sorted((self.root / "workflow" / "report").glob("*.rst"))
+
+    # -- slices for the rules ---------------------------------------------------------------------------------
 
     def measurement(self, group: str) -> dict[str, Any]:
-        """The slice of the configuration that every measurement of a group depends on, and nothing else."""
+        """The slice of the configuration that every step on the GPU depends on for a group, and nothing else."""
         return {
             "study": self.config.study,
             "group": self.groups[group].values,
@@ -164,7 +168,6 @@ class Experiment:
             "variants": {v.name: self.study.launch_digest(v) for v in self.variants(group)},
             "architecture": self.architecture,
             "gpu": self.gpu["uuid"],
-            "input": self.config.input.model_dump(),
         }
 
     def check_settings(self, group: str) -> str:
@@ -173,13 +176,14 @@ class Experiment:
 
     def time_settings(self, group: str) -> str:
         """Slice for ``time``, as JSON."""
-        extra = {"timing": self.config.timing.model_dump(), "noise_floor": self.study.noise_floor}
+        extra = {"input": self.config.input.model_dump(), "timing": self.config.timing.model_dump(), "noise_floor": self.study.noise_floor}
         return _compact(self.measurement(group) | extra)
 
     def profile_settings(self, group: str, batch: str) -> str:
         """Slice for ``profile``, as JSON."""
         launches = {**self.config.profile.launches, **self.groups[group].launches}.get(batch, 1)
         extra = {
+            "input": self.config.input.model_dump(),
             "batch": batch,
             "batch_digest": self.batches[batch].digest,
             "launches": launches,
@@ -194,6 +198,15 @@ class Experiment:
     def harness_settings(self) -> str:
         """Slice for ``build harness``, as JSON."""
         return _compact(self._compilation() | {"axes": {}, "code": sha256_file(HARNESS)})
+
+    def environment_settings(self) -> str:
+        """Slice for ``describe``, as JSON."""
+        return _compact({"target": self.target, "kernels": [str(p) for p in self.kernel_records()]})
+
+    def analysis_settings(self) -> str:
+        """Digest of what the tables, figures and the write-up take from the registry, the metrics and the published figures."""
+        batches = {n: [b.meaning, b.digest, [[q.key, q.meaning] for q in b.quantities]] for n, b in self.batches.items()}
+        return digest_of([self.study.digest, batches, self.published])
 
     def _compilation(self) -> dict[str, Any]:
         return {
@@ -249,6 +262,10 @@ class Experiment:
             for group in config.shapes:
                 for cell in study.cells(group.values, [variant.name], config.axes):
                     study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
+            for kernel in self.kernels(variant):
+                study.macros(kernel)
+        for group in config.shapes:
+            study.effective_bytes(group.values)
 
     def _known_batches(self, launches: Mapping[str, int], where: str) -> None:
         for name, count in launches.items():
@@ -323,6 +340,8 @@ def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
         )
     container = Container(root / name)
     environment = container.read_json("environment.json")
+    if not isinstance(environment, dict) or not isinstance(environment.get("gpu"), dict):
+        raise StudyError("environment.json names no GPU", where=str(name), hint="this is no archive of a measured run")
     missing = [g for g in _configured_groups(config, root) if f"raw/timing/{g}.csv" not in container.names]
     if missing:
         held = sorted(n.split("/")[-1][:-4] for n in container.names if n.startswith("raw/timing/"))

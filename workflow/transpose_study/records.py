@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -35,10 +36,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        with open(part, "rb") as done:
+        with part.open("rb") as done:
             os.fsync(done.fileno())
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None
     finally:
@@ -119,6 +120,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(None, None, "a list or a mapping cannot be a key", key_node.start_mark)
@@ -142,7 +145,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
 
 
 def _field(value: Any) -> str:
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float):
         return repr(float(value))
@@ -173,7 +176,7 @@ def sha256_bytes(data: bytes) -> str:
 def sha256_file(path: Path) -> str:
     """Hex sha256 of a file, read in blocks."""
     digest = hashlib.sha256()
-    with open(path, "rb") as stream:
+    with Path(path).open("rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

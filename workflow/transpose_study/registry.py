@@ -25,6 +25,9 @@ MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
+# Keys of the file that hold more than a word.
+_SHAPES: dict[str, type] = {"axes": dict, "group": dict, "edge_groups": list, "baselines": dict, "noise_floor": dict, "variants": dict}
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -119,24 +122,45 @@ class Study:
         missing = {"study", "axes", "group", "elements", "bytes", "variants"} - set(data)
         if missing:
             raise StudyError(f"lacks {', '.join(sorted(missing))}", where=str(path))
-        self.name: str = data["study"]
-        self.title: str = data.get("title", self.name)
-        self.axes = {n: self._axis(n, spec or {}) for n, spec in data["axes"].items()}
-        self.group_axes: tuple[str, ...] = tuple(data["group"]["axes"])
-        self._group_name: str = data["group"]["name"]
+        for key, kind in _SHAPES.items():
+            if not isinstance(data.get(key, kind()), kind):
+                raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=str(path))
+        self.digest = digest_of(data)  # of everything but comments and white space
+        self.name: str = str(data["study"])
+        self.title: str = str(data.get("title", self.name))
+        self.axes = {str(n): self._axis(str(n), spec or {}) for n, spec in data["axes"].items()}
+        self.group_axes, self._group_name = self._group(data["group"])
         self.elements: str | int = data["elements"]
         self.bytes_moved: str | int = data["bytes"]
         self.edge_groups: tuple[Values, ...] = tuple(data.get("edge_groups", ()))
-        self.variants = {n: self._variant(n, spec) for n, spec in data["variants"].items()}
+        for group in self.edge_groups:
+            if not isinstance(group, dict) or set(group) != set(self.group_axes):
+                raise StudyError(f"each entry of edge_groups has the keys {', '.join(self.group_axes)}", where=str(path))
+        self.variants = {str(n): self._variant(str(n), spec) for n, spec in data["variants"].items()}
         self.baselines: dict[str, str] = dict(data.get("baselines", {}))
         self.noise_floor: dict[str, Value] = dict(data.get("noise_floor", {}))
-        for name in [*self.baselines.values(), *([self.noise_floor["variant"]] if self.noise_floor else [])]:
+        for name in [*self.baselines.values(), *([self.noise_floor.get("variant")] if self.noise_floor else [])]:
             self.variant(str(name))
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def _axis(self, name: str, spec: Mapping[str, Any]) -> Axis:
+    def _group(self, spec: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+        where = f"{self.path}, key group"
+        if set(spec) != {"axes", "name"} or not isinstance(spec["axes"], list):
+            raise StudyError("has the two keys axes (a list) and name", where=where)
+        for axis in spec["axes"]:
+            if axis not in self.axes:
+                raise StudyError(f"unknown axis {axis!r}; {nearest(str(axis), self.axes)}", where=where)
+        try:
+            str(spec["name"]).format(**dict.fromkeys(spec["axes"], 1))
+        except (KeyError, IndexError, ValueError) as error:
+            raise StudyError(f"the name {spec['name']!r} cannot be filled in from the axes ({error})", where=where) from None
+        return tuple(spec["axes"]), str(spec["name"])
+
+    def _axis(self, name: str, spec: Any) -> Axis:
         known = {"meaning", "unit", "tag", "value", "itemsize"}
+        if not isinstance(spec, dict):
+            raise StudyError("is no mapping", where=f"{self.path}, axis {name}")
         for key in spec:
             if key not in known:
                 raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=f"{self.path}, axis {name}")
@@ -152,6 +176,9 @@ class Study:
                 raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=where)
         if not str(name).isidentifier():
             raise StudyError("a variant's name is the kernel's name: letters, digits and _ only", where=where)
+        for key, kind in (("takes", list), ("requires", list), ("macros", dict)):
+            if not isinstance(spec.get(key, kind()), kind):
+                raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=where)
         takes = tuple(spec.get("takes", ()))
         for axis in takes:
             if axis not in self.axes:
@@ -325,8 +352,15 @@ class Study:
     def code_digest(self, variant: Variant) -> str:
         """Digest of everything that decides the compiled code: normalised source, local includes, macros."""
         source = normalised_source(variant.source) if variant.source else "driver copy"
-        return digest_of([source, dict(variant.macros), list(variant.takes), [dict(r) for r in variant.requires]])
+        macros = {name: _squeezed(value) for name, value in variant.macros.items()}
+        return digest_of([source, macros, list(variant.takes), [_squeezed(r["holds"]) for r in variant.requires]])
 
     def launch_digest(self, variant: Variant) -> str:
         """Digest of everything that decides a measurement of the variant: its code and its launch geometry."""
-        return digest_of([self.code_digest(variant), list(variant.block), list(variant.grid), variant.computes])
+        block, grid = ([_squeezed(e) for e in parts] for parts in (variant.block, variant.grid))
+        return digest_of([self.code_digest(variant), block, grid, variant.computes])
+
+
+def _squeezed(expression: str | int) -> str:
+    """An expression without its white space, which is no part of what it says."""
+    return "".join(str(expression).split())

@@ -81,14 +81,14 @@ def _metrics_seen(run: Run) -> dict[str, str]:
 
 
 def _measured(run: Run, group: str, cell: Cell) -> Mapping[str, Sequence[CounterValue]]:
-    """The cell's values by quantity; nothing of a kernel whose results are wrong."""
-    return {} if run.status(group, cell).status == FAILED else run.counters[group].values.get(run.key(cell), {})
+    """The cell's values by quantity; nothing of a kernel whose results are wrong or whose code is another by now."""
+    return {} if run.status(group, cell).status == FAILED or run.other_code(cell) else run.counters[group].values.get(run.key(cell), {})
 
 
 def _why_not(run: Run, group: str, cell: Cell) -> str:
     """The reason for a counter that the raw file does not even mention."""
     status = run.status(group, cell)
-    if status.status in (SKIPPED, FAILED):
+    if status.status in (SKIPPED, FAILED) or run.other_code(cell):
         return status.reason
     if run.counters[group].absent:
         return run.counters[group].absent

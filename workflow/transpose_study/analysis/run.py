@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from transpose_study.analysis.raw import Counters, Key, Samples, Timing, cell_key, read_build, read_check, read_counters, read_timing
+from transpose_study.archive.code import other_code
+from transpose_study.archive.container import Container
 from transpose_study.experiment import Experiment
 from transpose_study.registry import Cell, Value
 
@@ -97,8 +99,25 @@ class Run:
             return None
         return self.timing[group].samples.get((self.key(cell), cache_mode, replicate))
 
+    def other_code(self, cell: Cell) -> str:
+        """Why the archive's figures are not this cell's, "" where they are: its kernel was edited since."""
+        if cell.variant.name not in self._other_code:
+            return ""
+        return f"not measured: {self.experiment.target['archive']} measured other code of {cell.variant.name}"
+
+    @cached_property
+    def _other_code(self) -> set[str]:
+        archive = self.experiment.target["archive"]
+        path = self.experiment.root / (archive or "")
+        return other_code(self.study, Container(path)) if archive and path.is_file() else set()
+
     def _verdict(self, cell: Cell) -> Status | None:
-        """What the check says against the cell."""
+        """What speaks against the cell: the compiler or an archive of other code in a replay, or the check."""
+        if self.other_code(cell):
+            record = self.build(cell)
+            if record and record["status"] == FAILED:
+                return Status(FAILED, record.get("reason") or "the kernel does not compile")
+            return Status(NOT_MEASURED, self.other_code(cell))
         key = self.key(cell)
         row = self.check.get(key)
         kernel = tuple(k for c, k in zip(self.study.key_columns, key, strict=True) if c not in self.study.group_axes)

@@ -36,8 +36,12 @@ class Container:
                 manifest = json.loads(self._raw(archive, MANIFEST))
         except zipfile.BadZipFile as error:
             raise StudyError(f"is damaged or no zip file: {error}", where=str(path), hint="fetch the archive again") from None
+        except OSError as error:
+            raise StudyError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
         except (KeyError, json.JSONDecodeError, UnicodeDecodeError):
             raise StudyError(f"has no readable {MANIFEST}", where=str(path), hint="this is no archive of a run") from None
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+            raise StudyError(f"{MANIFEST} lists no files", where=str(path), hint="this is no archive of a run")
         version = manifest.get("schema_version")
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise StudyError(

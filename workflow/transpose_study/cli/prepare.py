@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from transpose_study.cli.common import add_run
+from transpose_study.cli.common import add_run, add_settings, settings
 from transpose_study.progress import Log
 
 
@@ -19,6 +19,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
     describe = commands.add_parser("describe", help="record GPU, driver, compiler, ncu, packages, commit")
     add_run(describe)
+    add_settings(describe)
     describe.set_defaults(run_command=run_describe)
 
     restore = commands.add_parser("restore", help="take the raw data of a run out of an archive")
@@ -29,8 +30,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run_resolve(args: argparse.Namespace, log: Log) -> None:
     """Validate the configuration once more and write it."""
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
-    from transpose_study.records import write_yaml  # noqa: PLC0415
+    from transpose_study.experiment import Experiment
+    from transpose_study.records import write_yaml
 
     experiment = Experiment.from_snakemake(json.loads(args.config))
     write_yaml(args.run / "run_config.yaml", experiment.resolved())
@@ -39,15 +40,14 @@ def run_resolve(args: argparse.Namespace, log: Log) -> None:
 
 def run_describe(args: argparse.Namespace, log: Log) -> None:
     """Write environment.json."""
-    from transpose_study.environment import describe  # noqa: PLC0415
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.environment import describe
 
-    describe(Experiment.from_run(args.run), log)
+    describe(settings(args), args.run, log)
 
 
 def run_restore(args: argparse.Namespace, log: Log) -> None:
     """Restore raw/ from an archive."""
-    from transpose_study.archive.restore import restore  # noqa: PLC0415
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.archive.restore import restore
+    from transpose_study.experiment import Experiment
 
     restore(Experiment.from_run(args.run), args.archive, log)

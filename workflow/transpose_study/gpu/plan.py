@@ -48,7 +48,7 @@ class Plan:
             "group": self.group,
             "gpu": self.device.uuid,
             "l2_bytes": self.device.l2_bytes,
-            "input": settings["input"],
+            "input": settings.get("input"),  # the check brings a pattern of its own
             "cells": [describe(c) for c in cells],
         }
 

@@ -1,0 +1,33 @@
+"""Which kernels of the project differ from those an archive measured: its figures are not theirs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from transpose_study.archive.container import Container
+from transpose_study.errors import StudyError
+from transpose_study.records import write_bytes
+from transpose_study.registry import Study
+
+
+def other_code(study: Study, container: Container) -> set[str]:
+    """Variants of ``study`` whose code or launch geometry is not what the archive's own sources say.
+
+    A variant that the archive lacks is not among them (nothing is measured of it), and nor is any where the archive holds
+    no readable registry, for then nothing can be told.
+    """
+    prefix = f"sources/kernels/{study.path.parent.name}/"
+    members = [n for n in container.names if n.startswith(prefix)]
+    with tempfile.TemporaryDirectory(prefix="transpose-study-") as scratch:
+        for name in members:
+            write_bytes(Path(scratch) / PurePosixPath(name).relative_to(prefix), container.read(name))
+        try:
+            archived = Study(Path(scratch) / study.path.name)
+        except StudyError:
+            return set()
+        return {
+            name
+            for name, variant in study.variants.items()
+            if name in archived.variants and archived.launch_digest(archived.variants[name]) != study.launch_digest(variant)
+        }
