@@ -11,6 +11,10 @@ KIB = 1024
 # For all of these capabilities (CUDA Programming Guide, appendix "Compute Capabilities", technical specifications).
 MAX_REGISTERS_PER_THREAD = 255
 
+# A launch is given at least so many registers a thread, however few ptxas needs: ncu's launch__registers_per_thread reads 16
+# for kernels of 8 to 14 registers, and its limit by registers follows (read on compute capability 9.0).
+MIN_REGISTERS_PER_THREAD = 16
+
 
 @dataclass(frozen=True)
 class Limits:

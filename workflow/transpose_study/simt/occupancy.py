@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transpose_study.errors import StudyError
-from transpose_study.simt.limits import MAX_REGISTERS_PER_THREAD, Limits
+from transpose_study.simt.limits import MAX_REGISTERS_PER_THREAD, MIN_REGISTERS_PER_THREAD, Limits
 
 
 @dataclass(frozen=True)
 class Residency:
-    """Resident blocks by each limit. ``shared_config_bytes`` is what an SM has as shared memory for this launch."""
+    """Resident blocks by each limit. ``registers_per_thread`` is what a launch is given, ``shared_config_bytes`` is what an SM has as shared memory for this launch."""
 
     warps_per_block: int
+    registers_per_thread: int
     limit_blocks: int
     limit_warps: int
     limit_registers: int
@@ -49,10 +50,12 @@ def residency(limits: Limits, threads: int, registers: int, shared_bytes: int, s
         raise StudyError(f"{registers} registers a thread are above the limit of {MAX_REGISTERS_PER_THREAD}")
     if shared_bytes > limits.shared_bytes_per_block:
         raise StudyError(f"{shared_bytes} bytes of shared memory a block are above the limit of {limits.shared_bytes_per_block}")
-    per_warp = _up(max(registers, 1) * 32, limits.register_unit)
+    given = max(registers, MIN_REGISTERS_PER_THREAD)
+    per_warp = _up(given * 32, limits.register_unit)
     warps_by_registers = limits.registers // per_warp // limits.warp_unit * limits.warp_unit
     found = Residency(
         warps_per_block=warps,
+        registers_per_thread=given,
         limit_blocks=limits.blocks,
         limit_warps=limits.warps // warps,
         limit_registers=warps_by_registers // warps,
