@@ -19,6 +19,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     draw.set_defaults(run_command=run_draw)
     write = commands.add_parser("write", help="write the report from tables and figures")
     add_run(write)
+    write.add_argument("--formats", nargs="+", choices=["html", "pdf", "md", "ipynb"], help="default: those of the configuration")
     write.set_defaults(run_command=run_write)
     archive = commands.add_parser("archive", help="pack a finished run with its exact configuration")
     add_run(archive)
@@ -49,7 +50,7 @@ def run_write(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.report import write  # noqa: PLC0415
 
     experiment = Experiment.from_run(args.run)
-    write(experiment, experiment.config.report.formats)
+    write(experiment, args.formats or experiment.config.report.formats)
 
 
 def run_archive(args: argparse.Namespace, log: Log) -> None:
