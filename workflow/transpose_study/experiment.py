@@ -191,6 +191,21 @@ class Experiment:
         }
         return _compact(self.measurement(group) | extra)
 
+    def predict_settings(self) -> str:
+        """Slice for ``predict``, as JSON."""
+        groups = [{"values": g.values, "variants": [v.name for v in self.variants(n)]} for n, g in self.groups.items()]
+        slice_ = {
+            "study": self.config.study,
+            "groups": groups,
+            "edge_groups": list(self.study.edge_groups),
+            "axes": self.config.axes,
+            "variants": {v.name: self.study.launch_digest(v) for v in self.variants()},
+            "architecture": self.architecture,
+            "compute_capability": self.gpu["compute_capability"],
+            "peak_gb_s": self.peak_gb_s,
+        }
+        return _compact(slice_)
+
     def build_settings(self, variant: Variant) -> str:
         """Slice for ``build`` of one variant, as JSON."""
         return _compact(self._compilation() | {"axes": {a: self.config.axes[a] for a in variant.takes}, "code": self.study.code_digest(variant)})

@@ -65,6 +65,16 @@ class RunPaths:
         """Counter values of one group and metric batch, before the batches are joined."""
         return self.folder / "raw" / "counters" / "parts" / f"{group}.{batch}.csv"
 
+    @property
+    def predicted(self) -> Path:
+        """Every predicted quantity of every cell."""
+        return self.folder / "predicted.csv"
+
+    @property
+    def predicted_check(self) -> Path:
+        """Verdict of every cell, without a GPU."""
+        return self.folder / "predicted_check.csv"
+
     def table(self, name: str) -> Path:
         """A tidy table."""
         return self.folder / "tables" / f"{name}.csv"

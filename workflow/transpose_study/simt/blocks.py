@@ -23,10 +23,14 @@ from transpose_study.simt.ptx import Kernel
 
 @dataclass
 class Counts:
-    """Totals over a grid, and the classes of blocks that were executed for them."""
+    """Totals over a grid, the classes of blocks that were executed for them, and the bytes of each buffer that were touched.
+
+    ``reach`` maps (load | store | atomic, number of the buffer) to the first byte touched and the one behind the last.
+    """
 
     totals: dict[str, int] = field(default_factory=dict)
     classes: list[Box] = field(default_factory=list)
+    reach: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
 
 
 def module_buffers(kernel: Kernel, after: int) -> list[Buffer]:
@@ -90,6 +94,10 @@ def _count(program: Program, launch: Launch, tracked: bool, each_block: bool) ->
             raise StudyError("an observer other than the counters")
         for quantity, per_box in counter.totals.items():
             counts.totals[quantity] = counts.totals.get(quantity, 0) + int(per_box[finished].sum())
+        for key, (first, last) in counter.reach.items():
+            if finished.any():
+                old = counts.reach.get(key, (2**63, 0))
+                counts.reach[key] = min(old[0], int(first[finished].min())), max(old[1], int(last[finished].max()))
         counts.classes += [box for box, ok in zip(batch.boxes, finished, strict=True) if ok]
 
     run_grid(program, launch, lambda batch: [MemoryCounters(batch)], done, tracked=tracked, each_block=each_block)

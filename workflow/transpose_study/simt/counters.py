@@ -63,6 +63,7 @@ class MemoryCounters:
         self.batch = batch
         self.totals: dict[str, np.ndarray] = {}
         self.rows = batch.weight
+        self.reach: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}  # (kind, buffer) -> first and last byte, by box
         self.count("warps", np.ones(batch.warps, np.int64) * batch.weight)
 
     def count(self, quantity: str, per_row: np.ndarray) -> None:
@@ -92,6 +93,19 @@ class MemoryCounters:
             total += sectors(access.address + phase, access.mask, access.width) * weight
         self.count(f"{name}_sectors", total)
         self.count(f"{name}_bytes", access.mask.sum(1) * access.width * self.rows)
+        self._extend_reach(access, machine)
+
+    def _extend_reach(self, access: Access, machine: Machine) -> None:
+        """Note how far into each buffer the access goes; bounds have been checked, so a lane's first byte tells its buffer."""
+        low, high = machine.affine.bounds(access.address, access.k)
+        boxes = len(self.batch.boxes)
+        for number, buffer in enumerate(machine.memory.buffers):
+            inside = access.mask & (access.address >= buffer.address) & (access.address < buffer.address + buffer.size)
+            if inside.any():
+                first = np.where(inside, low, buffer.address + buffer.size).reshape(boxes, -1).min(1) - buffer.address
+                last = np.where(inside, high + access.width, buffer.address).reshape(boxes, -1).max(1) - buffer.address
+                old = self.reach.get((access.kind, number))
+                self.reach[access.kind, number] = (first, last) if old is None else (np.minimum(old[0], first), np.maximum(old[1], last))
 
     def _shared(self, access: Access, machine: Machine) -> None:
         name = f"shared_{access.kind}"

@@ -1,0 +1,74 @@
+"""``check`` without a GPU: every kernel executed on the edge shapes with real data, and its rules checked at any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpose_study.errors import StudyError
+from transpose_study.registry import Cell, Study, Values
+from transpose_study.simt.cells import CompiledKernel, launch_of
+from transpose_study.simt.checker import check_output, check_rules
+from transpose_study.simt.machine import DataDependent
+from transpose_study.simt.memory import Buffer, Violation
+
+COLUMNS = ["status", "reason", "ptx_line", "block", "thread", "address"]
+
+# Floats whose bits a kernel might change although it only moves them: -0.0, -1, NaNs with payloads, infinities, subnormal.
+_SPECIAL = np.array([0x80000000, 0xBF800000, 0x7FC12345, 0x7F812345, 0xFFC54321, 0xFF800000, 0x7F800000, 0x00000001], np.uint32)
+
+
+def pattern(count: int) -> np.ndarray:
+    """Bit patterns that name their own index: the special floats first, then a bijection of 32-bit numbers."""
+    values = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    values ^= values >> np.uint32(15)
+    values[: len(_SPECIAL)] = _SPECIAL[:count]
+    return values
+
+
+def check_cell(study: Study, cell: Cell, kernel: CompiledKernel, results: bool) -> dict[str, Any]:
+    """The emulator's verdict of a cell that can run: a row of :data:`COLUMNS`.
+
+    ``results``: execute every block with data and compare the output (for 4-byte elements); otherwise the rules only.
+    """
+    try:
+        launch = launch_of(study, cell, kernel.program)
+        if results:
+            _compare(study, cell.group, kernel, launch, cell.variant.computes)
+        else:
+            check_rules(kernel.program, launch)
+    except DataDependent as error:
+        return {"status": "not checked", "reason": str(error)}
+    except Violation as fault:
+        kind = "wrong" if "elements are" in fault.what else "failed"
+        place = {k: "" if v is None else " ".join(map(str, v)) for k, v in (("block", fault.block), ("thread", fault.thread))}
+        address = "" if fault.address is None else f"{fault.address:#x}"
+        return {"status": kind, "reason": str(fault), "ptx_line": fault.line or "", "address": address, **place}
+    except StudyError as error:
+        return {"status": "failed", "reason": str(error)}
+    return {"status": "ok", "reason": "" if results else "bounds, alignment, barriers and races; results are compared at smaller shapes"}
+
+
+def _compare(study: Study, group: Values, kernel: CompiledKernel, launch: Any, computes: str) -> None:
+    rows, cols = (int(group[a]) for a in study.group_axes)
+    if study.itemsize != 4:
+        raise StudyError(f"elements of {study.itemsize} bytes are not compared", where=f"kernel {kernel.variant}")
+    source, target = (a for a in launch.arguments if isinstance(a, Buffer))
+    data = pattern(rows * cols)
+    source.data = _padded(data)
+    target.data = np.zeros_like(source.data)
+    width = rows if computes == "transpose" else cols
+    expected = data.reshape(rows, cols).T.reshape(-1) if computes == "transpose" else data
+    check_output(kernel.program, launch, target, np.ascontiguousarray(expected), lambda n: f"row {n // width}, column {n % width}")
+    changed = np.flatnonzero(source.data[: source.size].view(np.uint32) != data)
+    if len(changed):
+        raise Violation(
+            f"{len(changed)} elements are changed in the input, the first is row {changed[0] // cols}, column {changed[0] % cols}",
+            kernel=kernel.variant,
+        )
+
+
+def _padded(values: np.ndarray) -> np.ndarray:
+    raw = values.view(np.uint8)
+    return np.concatenate([raw, np.zeros(-len(raw) % 16, np.uint8)])

@@ -1,0 +1,101 @@
+"""``predict``: predicted.csv and predicted_check.csv of a run, from the build outputs and the device's limits alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transpose_study.paths import RunPaths
+from transpose_study.progress import Log, Progress
+from transpose_study.records import write_csv
+from transpose_study.registry import Cell, Kernel, Study, Values
+from transpose_study.simt import emulate
+from transpose_study.simt.cells import CompiledKernel, predict_cell
+
+COLUMNS = ["quantity", "value", "unit", "reason"]
+
+
+class Plan:
+    """The cells of a run, from the slice of the configuration that ``predict`` depends on."""
+
+    def __init__(self, settings: Mapping[str, Any], run: Path) -> None:
+        self.study = Study(Path("kernels") / settings["study"] / "variants.yaml")
+        self.paths, self.architecture = RunPaths(run), str(settings["architecture"])
+        self.compute_capability, self.peak_gb_s = str(settings["compute_capability"]), float(settings["peak_gb_s"])
+        self.groups: list[dict[str, Any]] = settings["groups"]
+        self.edge_groups: list[Values] = settings["edge_groups"]
+        self.axes: dict[str, list[int]] = settings["axes"]
+        self._kernels: dict[str, CompiledKernel] = {}
+
+    def cells(self) -> Iterator[Cell]:
+        """Every configured cell."""
+        for group in self.groups:
+            yield from self.study.cells(group["values"], group["variants"], self.axes)
+
+    def edge_cells(self) -> Iterator[Cell]:
+        """The edge shapes of every kernel that any group has."""
+        names = {v for group in self.groups for v in group["variants"]}
+        for values in self.edge_groups:
+            yield from self.study.cells(values, sorted(names), self.axes)
+
+    def kernel(self, cell: Cell) -> CompiledKernel:
+        """The cell's compiled kernel, read once."""
+        name = self.study.kernel_name(cell)
+        if name not in self._kernels:
+            self._kernels[name] = CompiledKernel(self.paths, self.architecture, name, cell.variant.name)
+        return self._kernels[name]
+
+    def refusal(self, cell: Cell) -> tuple[str, str]:
+        """(status, reason) of a cell that cannot run, ("", "") otherwise."""
+        if cell.variant.driver_copy:
+            return "skipped", "a copy by the driver: there is no kernel to predict"
+        reason = self.study.cell_refusal(cell) or self.study.kernel_refusal(Kernel(cell.variant, cell.kernel_values))
+        if reason:
+            return "skipped", reason
+        refused = self.kernel(cell).refusal
+        return ("failed", refused) if refused else ("", "")
+
+
+def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:
+    """Predict and check every cell; write ``predicted.csv`` and ``predicted_check.csv``."""
+    plan = Plan(settings, run)
+    cells = list(plan.cells())
+    rows: list[dict[str, Any]] = []
+    progress = Progress(log, "predict", len(cells))
+    for number, cell in enumerate(cells):
+        _, reason = plan.refusal(cell)
+        if reason:
+            rows.append(plan.study.key(cell) | {"reason": reason})
+        else:
+            found = predict_cell(plan.study, cell, plan.kernel(cell), plan.compute_capability, plan.peak_gb_s)
+            rows += [plan.study.key(cell) | {"quantity": p.quantity, "value": p.value, "unit": p.unit, "reason": p.reason} for p in found]
+        progress.update(number + 1)
+    write_csv(plan.paths.predicted, [*plan.study.key_columns, *COLUMNS], _sorted(plan.study, rows, "quantity"))
+    checked = check_cells(plan, list(plan.edge_cells()), cells, log)
+    write_csv(plan.paths.predicted_check, [*plan.study.key_columns, *emulate.COLUMNS], _sorted(plan.study, checked, "status"))
+
+
+def check_cells(plan: Plan, small: Sequence[Cell], large: Sequence[Cell], log: Log) -> list[dict[str, Any]]:
+    """The emulator's verdicts: ``small`` cells are executed whole and compared, of ``large`` ones the rules are checked."""
+    rows = []
+    work = [(cell, True) for cell in small] + [(cell, False) for cell in large]
+    progress = Progress(log, "check without a GPU", len(work))
+    for number, (cell, results) in enumerate(work):
+        status, reason = plan.refusal(cell)
+        verdict = {"status": status, "reason": reason} if status else emulate.check_cell(plan.study, cell, plan.kernel(cell), results)
+        if verdict["status"] in ("wrong", "failed"):
+            log.say(f"{plan.study.cell_name(cell)}: {verdict['status']}: {verdict['reason'].splitlines()[0]}")
+        rows.append(plan.study.key(cell) | {c: verdict.get(c, "") for c in emulate.COLUMNS})
+        progress.update(number + 1)
+    return rows
+
+
+def _sorted(study: Study, rows: list[dict[str, Any]], last: str) -> list[dict[str, Any]]:
+    """Rows in the order of variant, axes (numbers as numbers) and one more column."""
+
+    def order(row: dict[str, Any]) -> list[tuple[int, int, str]]:
+        values = [row.get(c, "") for c in [*study.key_columns, last]]
+        return [(0, v, "") if isinstance(v, int) else (1, 0, str(v)) for v in values]
+
+    return sorted(rows, key=order)
