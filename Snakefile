@@ -46,6 +46,7 @@ wildcard_constraints:
 
 include: "workflow/rules/prepare.smk"
 include: "workflow/rules/build.smk"
+include: "workflow/rules/predict.smk"
 
 
 if EXPERIMENT.replay:

@@ -11,6 +11,7 @@ rule aggregate:
         environment=f"{RUN}/environment.json",
         raw=EXPERIMENT.raw_files(),
         kernels=EXPERIMENT.kernel_records(),
+        predicted=rules.predict.output,
     output:
         expand(f"{RUN}/tables/{{table}}.csv", table=EXPERIMENT.tables()),
     log:

@@ -146,7 +146,7 @@ class Experiment:
 
     def tables(self) -> list[str]:
         """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
-        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "published", *self.scan_axes()]
+        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "published", *self.scan_axes()]
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from transpose_study.analysis.counters import write_counters, write_opcodes
 from transpose_study.analysis.measured import Tables
 from transpose_study.analysis.occupancy import write_occupancy
+from transpose_study.analysis.predictions import write_predictions
 from transpose_study.analysis.published import write_published
 from transpose_study.analysis.run import Run
 from transpose_study.analysis.scan import write_scans
@@ -22,7 +23,8 @@ def write_tables(experiment: Experiment) -> None:
     write_noise(run)
     write_rounds(run)
     counters = write_counters(run)
-    write_opcodes(run)
+    opcodes = write_opcodes(run)
     occupancy = write_occupancy(run, counters)
+    write_predictions(run, counters, opcodes)
     scans = write_scans(run, timings)
     write_published(run, Tables(timings, counters, occupancy, scans))

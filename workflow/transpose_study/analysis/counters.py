@@ -66,7 +66,7 @@ def write_counters(run: Run) -> list[Row]:
             head = {"quantity": quantity.key, "metric": metrics.get(quantity.key, quantity.metric), "batch": quantity.batch}
             rows.append({**run.columns(cell), **head, **_summary(series[quantity.key]), "unit": quantity.unit, "reason": reason})
         rows += [{**run.columns(cell), **_derived(d, series, reasons)} for d in DERIVED_QUANTITIES if set(d.inputs) <= set(series)]
-    write_table(run.experiment.paths.table("counters"), columns, rows)
+    write_table(run.experiment.paths.table("counters"), columns, rows, run.provenance)
     return rows
 
 
@@ -131,8 +131,8 @@ def _derived(what: Derived, series: Mapping[str, PerLaunch], reasons: Mapping[st
     return {"quantity": what.key, "metric": DERIVED, "batch": DERIVED, **_summary(known), "unit": what.unit, "reason": reason}
 
 
-def write_opcodes(run: Run) -> None:
-    """Write opcodes.csv: warp instructions of each opcode in one launch, and for each warp of the grid."""
+def write_opcodes(run: Run) -> list[Row]:
+    """Write opcodes.csv, warp instructions of each opcode in one launch and for each warp of the grid; return its rows."""
     columns = [*run.study.key_columns, "opcode", "instructions", "instructions_per_warp", "launches", "reason"]
     rows: list[Row] = []
     for group, cell in run.all_cells():
@@ -155,4 +155,5 @@ def write_opcodes(run: Run) -> None:
             {**run.columns(cell), "opcode": o, "instructions": s["mean"], "instructions_per_warp": s["mean"] / warps, "launches": s["launches"]}
             for o, s in sorted(counted.items())
         ]
-    write_table(run.experiment.paths.table("opcodes"), columns, rows)
+    write_table(run.experiment.paths.table("opcodes"), columns, rows, run.provenance)
+    return rows

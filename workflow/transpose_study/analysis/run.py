@@ -11,6 +11,8 @@ from transpose_study.analysis.raw import Counters, Key, Samples, Timing, cell_ke
 from transpose_study.archive.code import other_code
 from transpose_study.archive.container import Container
 from transpose_study.experiment import Experiment
+from transpose_study.provenance import Provenance
+from transpose_study.records import read_csv
 from transpose_study.registry import Cell, Value
 
 OK, SKIPPED, FAILED, NOT_MEASURED = "ok", "skipped", "failed", "not measured"
@@ -35,6 +37,11 @@ class Run:
         self.counters: dict[str, Counters] = {g: read_counters(experiment, g) for g in experiment.groups}
         self._builds: dict[str, dict[str, Any]] = {}
         self._keys: dict[Cell, Key] = {}
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """The digests that every table row carries."""
+        return Provenance(self.experiment)
 
     @cached_property
     def cells(self) -> dict[str, list[Cell]]:
@@ -129,7 +136,28 @@ class Run:
             return Status(FAILED, row["reason"] or "failed in the check, which gives no reason")
         if kernel in self._wrong:
             return Status(FAILED, self._wrong[kernel])
+        if not row and self.emulated_fault(cell):  # not checked on a GPU: what the emulator found counts
+            return Status(FAILED, self.emulated_fault(cell))
         return None
+
+    def emulated_fault(self, cell: Cell) -> str:
+        """What the check without a GPU found wrong with the cell, or with its kernel at an edge shape; "" for nothing."""
+        key = self.key(cell)
+        return self._emulated.get(key) or self._emulated.get(tuple("" if c in self.study.group_axes else k for c, k in zip(self.study.key_columns, key, strict=True)), "")
+
+    @cached_property
+    def _emulated(self) -> dict[Key, str]:
+        """Faults that the emulator found, by cell; of edge shapes by kernel, with empty group axes."""
+        path = self.experiment.paths.predicted_check
+        names, found = self.study.key_columns, {}
+        edges = {self.study.group_name(g) for g in self.study.edge_groups}
+        for row in read_csv(path, [*names, "status", "reason"]) if path.exists() else ():
+            if row["status"] in ("wrong", FAILED):
+                shape = self.study.group_name({a: row[a] for a in self.study.group_axes})
+                whole = shape in edges
+                key = tuple("" if whole and n in self.study.group_axes else row[n] for n in names)
+                found.setdefault(key, f"without a GPU, at {shape}: {row['reason']}")
+        return found
 
     def status(self, group: str, cell: Cell, cache_mode: str | None = None) -> Status:
         """Whether the cell could be measured; with ``cache_mode``, whether there are samples in that mode."""
