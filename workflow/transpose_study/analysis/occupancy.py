@@ -42,5 +42,5 @@ def write_occupancy(run: Run, counters: list[Row]) -> list[Row]:
         status = run.status(group, cell)
         row["reason"] = status.reason if status.status != OK else "; ".join(reasons)
         rows.append(row)
-    write_table(run.experiment.paths.table("occupancy"), columns, rows)
+    write_table(run.experiment.paths.table("occupancy"), columns, rows, run.provenance)
     return rows

@@ -27,7 +27,7 @@ UNITS = {"_pct": "%", "_gb_s": "GB/s", "_mb": "MB", "_ms": "ms", "_us": "us", "_
 def write_published(run: Run, tables: Tables) -> list[Row]:
     """Write published.csv and return its rows; without a reference file it has only its header."""
     rows = list(_Reference(run, tables).rows()) if run.experiment.published else []
-    write_table(run.experiment.paths.table("published"), COLUMNS, rows)
+    write_table(run.experiment.paths.table("published"), COLUMNS, rows, run.provenance)
     return rows
 
 

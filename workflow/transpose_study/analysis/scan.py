@@ -69,7 +69,7 @@ def write_scans(run: Run, timings: list[Row]) -> dict[str, list[Row]]:
             for cell in cells:
                 if axis.name in cell.variant.takes:
                     rows += [_row(run, axis, cell, mode, by_cell) for mode in run.experiment.config.timing.cache_modes]
-        write_table(run.experiment.paths.table(axis.name), columns, rows)
+        write_table(run.experiment.paths.table(axis.name), columns, rows, run.provenance)
         tables[axis.name] = rows
     return tables
 

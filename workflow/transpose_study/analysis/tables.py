@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from transpose_study.provenance import COLUMNS, Provenance
 from transpose_study.records import write_csv
 
 Row = dict[str, Any]
@@ -34,6 +35,6 @@ def tidy(value: Any) -> Any:
     return value
 
 
-def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write a tidy table."""
-    write_csv(path, columns, ({c: tidy(v) for c, v in row.items()} for row in rows))
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], provenance: Provenance) -> None:
+    """Write a tidy table; the last columns of every row say which run, configuration and cubin it came from."""
+    write_csv(path, [*columns, *COLUMNS], ({c: tidy(v) for c, v in row.items()} | provenance.stamp(row) for row in rows))

@@ -38,7 +38,7 @@ def write_timings(run: Run) -> list[Row]:
     columns = [*run.study.key_columns, "cache_mode", "status", "reason", *STATISTICS, *ratios, *CIRCUMSTANCES]
     modes = run.experiment.config.timing.cache_modes
     rows = [_timing_row(run, group, cell, mode) for group, cell in run.all_cells() for mode in modes]
-    write_table(run.experiment.paths.table("timings"), columns, rows)
+    write_table(run.experiment.paths.table("timings"), columns, rows, run.provenance)
     return rows
 
 
@@ -114,7 +114,7 @@ def write_noise(run: Run) -> list[Row]:
         cell = run.find(group, str(wanted.pop("variant")), wanted)
         for mode in run.experiment.config.timing.cache_modes:
             rows.append(_noise_row(run, group, cell, mode))
-    write_table(run.experiment.paths.table("noise"), columns, rows)
+    write_table(run.experiment.paths.table("noise"), columns, rows, run.provenance)
     return rows
 
 
@@ -148,7 +148,7 @@ def write_rounds(run: Run) -> None:
     for group in run.cells:
         for mode in run.experiment.config.timing.cache_modes:
             rows += _round_rows(run, group, mode)
-    write_table(run.experiment.paths.table("rounds"), columns, rows)
+    write_table(run.experiment.paths.table("rounds"), columns, rows, run.provenance)
 
 
 def _round_rows(run: Run, group: str, mode: str) -> list[Row]:

@@ -8,6 +8,7 @@ from typing import Any
 from transpose_study.errors import StudyError, nearest
 from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
+from transpose_study.provenance import Provenance
 from transpose_study.records import read_text, read_yaml
 
 
@@ -41,12 +42,12 @@ def draw(experiment: Experiment, log: Log | None = None) -> None:
     from transpose_study.report.values import Results
 
     style.use()
-    results = Results(experiment)
+    results, source = Results(experiment), Provenance(experiment).text()
     path = figure_file(experiment.study.name, experiment.root)
     for name, options in declared_figures(experiment.study.name, experiment.root).items():
         if options["kind"] not in charts.KINDS:
             raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
         figure = charts.KINDS[options["kind"]](results, options)
-        style.save(figure, experiment.paths.figure(name, "svg"), experiment.paths.figure(name, "png"))
+        style.save(figure, experiment.paths.figure(name, "svg"), experiment.paths.figure(name, "png"), source)
         if log:
             log.note(f"drew {name}")

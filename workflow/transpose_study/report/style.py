@@ -97,12 +97,15 @@ def empty(figure: Figure, reason: str) -> None:
     axes.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, color=MUTED, transform=axes.transAxes)
 
 
-def save(figure: Figure, svg: Path, png: Path) -> None:
-    """Write both files; no date, no version, ids from a fixed salt. The PNG has a white ground, the SVG none."""
+def save(figure: Figure, svg: Path, png: Path, source: str | None = None) -> None:
+    """Write both files; no date, no version, ids from a fixed salt. The PNG has a white ground, the SVG none.
+
+    ``source`` goes into the metadata: what the figure was drawn from.
+    """
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Source": source})
     write_bytes(svg, buffer.getvalue())
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None} | ({"Source": source} if source else {}))
     write_bytes(png, buffer.getvalue())
     plt.close(figure)
