@@ -18,9 +18,9 @@ from transpose_study.device import choose, slug, visible_devices
 from transpose_study.errors import StudyError, nearest
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.paths import RunPaths
-from transpose_study.records import digest_of, read_json, read_yaml, sha256_file
+from transpose_study.records import digest_of, read_json, read_yaml
 from transpose_study.registry import Cell, Kernel, Study, Variant
-from transpose_study.sources import HARNESS
+from transpose_study.sources import HARNESS, normalised_source
 
 WHERE = "configuration"
 
@@ -212,7 +212,7 @@ class Experiment:
 
     def harness_settings(self) -> str:
         """Slice for ``build harness``, as JSON."""
-        return _compact(self._compilation() | {"axes": {}, "code": sha256_file(HARNESS)})
+        return _compact(self._compilation() | {"axes": {}, "code": digest_of(normalised_source(HARNESS))})
 
     def environment_settings(self) -> str:
         """Slice for ``describe``, as JSON."""
