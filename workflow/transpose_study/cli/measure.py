@@ -19,6 +19,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         command = commands.add_parser(name, help=text)
         add_run(command)
         add_settings(command)
+        if name == "check":
+            command.add_argument("--emulate", action="store_true", help="execute the kernels on the CPU; nothing is written, a fault is status 1")
         command.set_defaults(run_command=run)
     for name, run, text in (
         ("merge-checks", run_merge_checks, "join the shapes' verdicts into raw/check.csv"),
@@ -32,11 +34,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         command.set_defaults(run_command=run)
 
 
-def run_check(args: argparse.Namespace, log: Log) -> None:
-    """Check one group on the GPU."""
+def run_check(args: argparse.Namespace, log: Log) -> int:
+    """Check one group on the GPU, or on the CPU without one."""
+    if args.emulate:
+        from transpose_study.simt.predict import check_group as emulate_group  # noqa: PLC0415
+
+        return emulate_group(settings(args), args.run, log)
     from transpose_study.gpu.check import check_group  # noqa: PLC0415
 
     check_group(settings(args), args.run, log)
+    return 0
 
 
 def run_time(args: argparse.Namespace, log: Log) -> None:

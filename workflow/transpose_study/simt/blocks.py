@@ -46,6 +46,13 @@ def module_buffers(kernel: Kernel, after: int) -> list[Buffer]:
     return buffers
 
 
+def buffers_of(program: Program, launch: Launch) -> list[Buffer]:
+    """All buffers of a launch: its pointers' and those of the module's own arrays."""
+    pointers = [a for a in launch.arguments if isinstance(a, Buffer)]
+    end = max((b.address + b.size for b in pointers), default=1 << 40)
+    return [*pointers, *module_buffers(program.kernel, end + (1 << 20))]
+
+
 def run_grid(
     program: Program,
     launch: Launch,
@@ -60,9 +67,7 @@ def run_grid(
     ``observers`` makes the observers of a batch; ``done`` receives them with the boxes (a mask) that ran to their end.
     ``tracked`` keeps the contents of shared and local memory, which single blocks only can do.
     """
-    pointers = [a for a in launch.arguments if isinstance(a, Buffer)]
-    end = max((b.address + b.size for b in pointers), default=1 << 40)
-    memory = GlobalMemory([*pointers, *module_buffers(program.kernel, end + (1 << 20))])
+    memory = GlobalMemory(buffers_of(program, launch))
     whole = whole_grid(launch.grid)
     pending = whole.singles() if tracked or each_block else [whole]
     while pending:

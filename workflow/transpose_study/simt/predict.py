@@ -76,6 +76,19 @@ def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:
     write_csv(plan.paths.predicted_check, [*plan.study.key_columns, *emulate.COLUMNS], _sorted(plan.study, checked, "status"))
 
 
+def check_group(settings: Mapping[str, Any], run: Path, log: Log) -> int:
+    """``check --emulate``: the cells of one group and its edge shapes, on the CPU; 1 if a kernel has a fault, 0 otherwise.
+
+    ``settings`` is the slice that ``check`` takes on a GPU (group, edge shapes, axes, variants, architecture).
+    """
+    groups = [{"values": settings["group"], "variants": list(settings["variants"])}]
+    plan = Plan({"compute_capability": "", "peak_gb_s": 0} | dict(settings) | {"groups": groups}, run)
+    rows = check_cells(plan, list(plan.edge_cells()), list(plan.cells()), log)
+    found = {status: sum(r["status"] == status for r in rows) for status in ("ok", "wrong", "failed", "not checked", "skipped")}
+    log.say("checked without a GPU: " + ", ".join(f"{n} {s}" for s, n in found.items() if n))
+    return int(bool(found["wrong"] or found["failed"]))
+
+
 def check_cells(plan: Plan, small: Sequence[Cell], large: Sequence[Cell], log: Log) -> list[dict[str, Any]]:
     """The emulator's verdicts: ``small`` cells are executed whole and compared, of ``large`` ones the rules are checked."""
     rows = []

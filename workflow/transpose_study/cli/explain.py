@@ -1,0 +1,116 @@
+"""``explain``: what one warp of a kernel touches at each load and store, and why it costs what it costs."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpose_study.cli.common import add_log
+from transpose_study.errors import StudyError
+from transpose_study.progress import Log
+
+if TYPE_CHECKING:
+    from transpose_study.registry import Cell, Study
+    from transpose_study.simt.machine import Launch, Program
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the sub-command."""
+    explain = commands.add_parser("explain", help="show what one warp of a kernel touches, its banks, sectors and wavefronts")
+    explain.add_argument("variant", help="a variant of the registry")
+    explain.add_argument("--shape", default="4096x4096", metavar="RxC", help="shape of the input; default: 4096x4096, the published study's")
+    explain.add_argument("--block-rows", type=int, default=8, metavar="N", help="BLOCK_ROWS, where the variant takes it; default: 8")
+    explain.add_argument("--architecture", default="90", metavar="CC", help="compute capability without its dot to compile for; default: 90")
+    explain.add_argument("--study", default="transpose", help="default: transpose")
+    explain.add_argument("--svg", type=Path, metavar="FILE", help="also draw the banks of the tile into this file")
+    add_log(explain)
+    explain.set_defaults(run_command=run_explain)
+
+
+def run_explain(args: argparse.Namespace, log: Log) -> None:
+    """Compile the kernel, execute one block of it on the CPU, and print what its first warp touches."""
+    from transpose_study.records import write_text  # noqa: PLC0415
+    from transpose_study.registry import Study  # noqa: PLC0415
+    from transpose_study.simt import explain  # noqa: PLC0415
+    from transpose_study.simt.blocks import count_memory  # noqa: PLC0415
+    from transpose_study.simt.cells import launch_of  # noqa: PLC0415
+
+    study = Study(Path("kernels") / args.study / "variants.yaml")
+    cell = _cell(study, args)
+    program = _compile(study, cell, args.architecture)
+    launch = launch_of(study, cell, program)
+    lines = [f"{study.cell_name(cell)}: {cell.variant.title}", _geometry(launch)]
+    lines += ["", "The first warp of the first block, access by access (PTX line, instruction, what it touches):"]
+    seen = [t for t in explain.touches(program, launch) if t.warp == 0]
+    width = max((len(t.text) for t in seen), default=0)
+    lines += [f"  {t.line:4}  {t.text:{width}}  {t.sentence()}" for t in seen]
+    lines += ["", "The whole launch:", *_totals(count_memory(program, launch).totals)]
+    picture = explain.bank_picture(program, launch)
+    if picture:
+        lines += ["", "Shared memory, 32 banks across; dark: the words of one warp's load, light: of one warp's store."]
+        lines += [f"  {line}" for line in explain.terminal_picture(picture)]
+        lines += [explain.picture_sentence(picture)]
+    print("\n".join(lines))
+    if args.svg:
+        if picture is None:
+            raise StudyError(f"{cell.variant.name} uses no shared memory: there are no banks to draw", where="--svg")
+        write_text(args.svg, explain.svg_picture([(study.kernel_name(cell), picture)]))
+        log.say(f"drew {args.svg}")
+
+
+def _cell(study: Study, args: argparse.Namespace) -> Cell:
+    from transpose_study.registry import Cell, Kernel  # noqa: PLC0415
+
+    variant = study.variant(args.variant)
+    if variant.driver_copy:
+        raise StudyError(f"{variant.name} is a copy by the driver; there is no kernel to explain")
+    sizes = args.shape.lower().split("x")
+    if len(sizes) != len(study.group_axes) or not all(s.isdigit() for s in sizes):
+        raise StudyError(f"{args.shape!r} is no shape", where="--shape", hint=f"write {study.group_name(dict.fromkeys(study.group_axes, 1024))}")
+    group = {a: int(s) for a, s in zip(study.group_axes, sizes, strict=True)}
+    cell = Cell(variant, {a: args.block_rows for a in variant.takes}, group)
+    refusal = study.kernel_refusal(Kernel(variant, cell.kernel_values)) or study.cell_refusal(cell)
+    if refusal:
+        raise StudyError(refusal, where=study.cell_name(cell))
+    return cell
+
+
+def _compile(study: Study, cell: Cell, architecture: str) -> Program:
+    """The kernel's PTX, compiled for this purpose alone; the run folders stay as they are."""
+    from transpose_study.gpu import toolchain  # noqa: PLC0415
+    from transpose_study.gpu.compile import build_kernels  # noqa: PLC0415
+    from transpose_study.paths import RunPaths  # noqa: PLC0415
+    from transpose_study.registry import Kernel  # noqa: PLC0415
+    from transpose_study.simt.cells import CompiledKernel  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="transpose-study-") as folder:
+        paths = RunPaths(Path(folder))
+        kernel = Kernel(cell.variant, cell.kernel_values)
+        build_kernels(study, [kernel], paths, architecture, [], toolchain.find(), Log())
+        built = CompiledKernel(paths, architecture, study.kernel_name(kernel), cell.variant.name)
+        if built.refusal:
+            raise StudyError(built.refusal, where=study.kernel_name(kernel))
+        return built.program
+
+
+def _geometry(launch: Launch) -> str:
+    grid, block = (" x ".join(str(n) for n in part[:2]) for part in (launch.grid, launch.block))
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    return f"{grid} blocks of {block} threads, {-(-threads // 32)} warps each"
+
+
+def _totals(totals: dict[str, int]) -> list[str]:
+    lines = []
+    for way in ("load", "store"):
+        requests = totals.get(f"global_{way}_requests", 0)
+        if requests:
+            sectors = totals[f"global_{way}_sectors"]
+            lines.append(f"  global {way}s: {requests:,} requests, {sectors:,} sectors, {sectors / requests:.4g} sectors a request")
+    for way in ("store", "load"):
+        count = totals.get(f"shared_{way}_instructions", 0)
+        if count:
+            taken, ideal = totals[f"shared_{way}_wavefronts"], totals[f"shared_{way}_wavefronts_ideal"]
+            lines.append(f"  shared {way}s: {count:,} instructions, {taken:,} wavefronts, {ideal:,} without conflicts")
+    return lines
