@@ -90,6 +90,14 @@ class Report(Strict):
     peak_gb_s: float | None = Field(None, gt=0, description="nominal memory bandwidth; default: memory clock x bus width x 2")
 
 
+class Paper(Strict):
+    """The write-up."""
+
+    language: list[Literal["en", "zh"]] = Field(
+        ["en", "zh"], min_length=1, description="editions of the write-up, made from the same figures; the notebook is in English only"
+    )
+
+
 class Config(Strict):
     """The whole experiment."""
 
@@ -106,6 +114,7 @@ class Config(Strict):
     profile: Profile = Profile()
     build: Build = Build()
     report: Report = Report()
+    paper: Paper = Paper()
 
     @field_validator("run")
     @classmethod
