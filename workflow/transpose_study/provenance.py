@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ COLUMNS = ["run_id", "configuration_digest", "cubin_digest"]  # the last columns
 DIGITS = 12
 
 # Keys of the configuration that decide neither what is measured nor how.
-PRESENTATION = ("run", "device", "replay", "report", "compare")
+PRESENTATION = ("run", "device", "replay", "report", "paper", "compare")
 
 
 def configuration_digest(experiment: Experiment) -> str:
@@ -43,15 +43,6 @@ class Provenance:
         self.configuration_digest = configuration_digest(experiment)
         self._cubins = _cubins(experiment)
 
-    @property
-    def kernels_digest(self) -> str:
-        """One digest of all cubins (12 hex digits)."""
-        return digest_of(self._cubins)[:DIGITS]
-
-    def text(self) -> str:
-        """One line, for a figure's metadata."""
-        return f"run {self.run_id}, configuration {self.configuration_digest}, cubins {self.kernels_digest}"
-
     def stamp(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The columns of :data:`COLUMNS` for a table row: by its variant and axes, or by the cells that its ``cell`` names."""
         if "variant" in row:
@@ -70,6 +61,14 @@ class Provenance:
     def _cubin(self, variant: str, values: Mapping[str, str]) -> str:
         name = variant + "".join(f"_{self._study.axes[a].tag}{v}" for a, v in values.items() if a in self._study.axes)
         return (self._cubins.get(name) or "")[:DIGITS]
+
+
+def source_of(rows: Sequence[Mapping[str, str]]) -> str | None:
+    """One line for the metadata of a figure drawn from table ``rows``; None where they do not tell."""
+    if not rows or not set(COLUMNS) <= set(rows[0]):
+        return None
+    cubins = digest_of(sorted({r["cubin_digest"] for r in rows}))[:DIGITS]
+    return f"run {rows[0]['run_id']}, configuration {rows[0]['configuration_digest']}, cubins {cubins}"
 
 
 def _cubins(experiment: Experiment) -> dict[str, str]:
