@@ -27,11 +27,24 @@ MISSING = "ncu was not found: install Nsight Compute (it comes with the CUDA too
 # What ncu prints, by what it means. Its values are never read from text; its refusals exist nowhere else.
 _REASONS = (
     (re.compile(r"ERR_NVGPUCTRPERM"), PERMISSION),
-    (re.compile(r"LibraryNotLoaded|Failed to initialize the profiler"), "ncu cannot reach the driver's profiler here (a container or virtual machine that withholds it)"),
-    (re.compile(r"InterprocessLock|nsight-compute-lock|lock file", re.I), "ncu's lock file is held or belongs to another user: remove nsight-compute-lock from the folder that TMPDIR names"),
-    (re.compile(r"Failed to access the temporary directory"), "ncu cannot use its temporary directory: set TMPDIR to a folder that this user can write to"),
-    (re.compile(r"profiler .*(already|in use)|ResourceUnavailable|another (tool|profiler)", re.I), "another profiler uses the GPU: end it (dcgm and nsys count), then run again"),
-)  # fmt: skip
+    (
+        re.compile(r"LibraryNotLoaded|Failed to initialize the profiler"),
+        "ncu cannot reach the driver's profiler here: a container or virtual machine withholds it, or this ncu is older than the GPU "
+        "(ncu --list-chips)",
+    ),
+    (
+        re.compile(r"InterprocessLock|nsight-compute-lock|lock file", re.I),
+        "ncu's lock file is held or belongs to another user: remove nsight-compute-lock from the folder that TMPDIR names",
+    ),
+    (
+        re.compile(r"Failed to access the temporary directory"),
+        "ncu cannot use its temporary directory: set TMPDIR to a folder that this user can write to",
+    ),
+    (
+        re.compile(r"profiler .*(already|in use)|driver resource was unavailable|ResourceUnavailable|another (tool|profiler)", re.I),
+        "another profiler uses the GPU: end it (dcgm and nsys count), then run again",
+    ),
+)
 _UNKNOWN_METRIC = re.compile(r"Failed to find metric|(?:invalid|unknown) metric", re.I)
 
 
