@@ -13,6 +13,7 @@ _TOKEN = re.compile(
     r"""(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
       | (?P<string>R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
       | (?P<newline>\n)
+      | (?P<macro>\#[^\S\n]*define[^\S\n]+\w+\()   # a blank before this parenthesis would make another macro of it
       | (?P<space>(?:[^\S\n]|\\\n)+)
       | (?P<word>[\w.]+)
       | (?P<operator><<=|>>=|<<<|>>>|->\*|\.\.\.|::|\+\+|--|->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#)
@@ -29,12 +30,14 @@ def normalise(text: str) -> str:
         kind = match.lastgroup if match.lastgroup != "delimiter" else "string"
         if kind == "newline":
             lines.append([])
+        elif kind == "macro":
+            lines[-1].append(" ".join(match.group().split()))
         elif kind not in ("comment", "space"):
             lines[-1].append(match.group())
     out: list[str] = []
     code: list[str] = []
     for line in lines:
-        if line and line[0] == "#":
+        if line and line[0].startswith("#"):
             if code:
                 out.append(" ".join(code))
                 code = []
