@@ -102,8 +102,22 @@ class Experiment:
     @cached_property
     def published(self) -> dict[str, Any] | None:
         """The published figures that the report shows beside this device's."""
-        name = self.config.report.published
-        return read_yaml(_inside(self.root, "config", "reference") / f"{name}.yaml") if name else None
+        name, folder = self.config.report.published, _inside(self.root, "config", "reference")
+        if not name:
+            return None
+        if not (folder / f"{name}.yaml").is_file():
+            known = [p.stem for p in folder.glob("*.yaml")]
+            raise StudyError(f"there is no {folder / name}.yaml; {nearest(name, known)}", where=f"{WHERE}, key report.published")
+        return read_yaml(folder / f"{name}.yaml")
+
+    @cached_property
+    def claims(self) -> dict[str, Any] | None:
+        """What config/claims.yaml holds, None where there is no such file; see :mod:`transpose_study.analysis.judge.claims`."""
+        path = self.root / "config" / "claims.yaml"
+        data = read_yaml(path) if path.is_file() else None
+        if data is not None and not isinstance(data, dict):
+            raise StudyError("is no mapping", where=str(path))
+        return data
 
     def variants(self, group: str | None = None) -> list[Variant]:
         """The configured variants, in the registry's order; with ``group``, those configured there."""
@@ -146,7 +160,7 @@ class Experiment:
 
     def tables(self) -> list[str]:
         """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
-        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "published", *self.scan_axes()]
+        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "published", "ratios", *self.scan_axes()]
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""
@@ -219,9 +233,9 @@ class Experiment:
         return _compact({"target": self.target, "kernels": [str(p) for p in self.kernel_records()]})
 
     def analysis_settings(self) -> str:
-        """Digest of what the tables, figures and the write-up take from the registry, the metrics and the published figures."""
+        """Digest of what the tables, figures and the write-up take from the registry, the metrics, the published figures and the claims."""
         batches = {n: [b.meaning, b.digest, [[q.key, q.meaning] for q in b.quantities]] for n, b in self.batches.items()}
-        return digest_of([self.study.digest, batches, self.published])
+        return digest_of([self.study.digest, batches, self.published, self.claims])
 
     def _compilation(self) -> dict[str, Any]:
         return {
@@ -271,6 +285,7 @@ class Experiment:
             raise StudyError(
                 f"{config.report.group!r} is no configured shape; {nearest(config.report.group, names)}", where=f"{WHERE}, key report.group"
             )
+        _ = self.published  # a misspelt name is said before any work
         self._known_batches(config.profile.launches, f"{WHERE}, key profile.launches")
         self._known_batches(dict.fromkeys(config.profile.batches or (), 1), f"{WHERE}, key profile.batches")
         for variant in self.variants():

@@ -52,6 +52,9 @@ def load_metrics(path: Path) -> dict[str, Batch]:
     where = str(path)
     if not isinstance(data, dict) or set(data) != {"batches", "quantities"}:
         raise StudyError("has not the two keys batches and quantities", where=where)
+    for part, entries in data.items():
+        if not isinstance(entries, dict) or not all(isinstance(spec, dict) for spec in entries.values()):
+            raise StudyError(f"{part} must be a mapping of names to mappings", where=where)
     batches: dict[str, Batch] = {}
     quantities: dict[str, list[Quantity]] = {name: [] for name in data["batches"]}
     for key, spec in data["quantities"].items():

@@ -1,0 +1,133 @@
+"""The configuration: strict, with every mistake named by its key and the nearest known word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from projects import ROOT
+from transpose_study import config
+from transpose_study.errors import StudyError
+from transpose_study.experiment import Experiment
+
+GPU = {"name": "Some GPU", "uuid": "GPU-1", "compute_capability": "9.0", "driver_cuda": "13.0", "peak_gb_s": 1000.0, "memory_bytes": 2**37}
+TARGET = {"gpu": GPU, "archive": None, "archive_sha256": None}
+
+
+def shipped(**changes: Any) -> dict[str, Any]:
+    data = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    return {**data, **changes}
+
+
+def experiment(**changes: Any) -> Experiment:
+    return Experiment(config.parse(shipped(**changes)), ROOT, TARGET, Path("results/x/transpose"))
+
+
+def test_schema_file_is_the_model_s() -> None:
+    """Drift: python -m transpose_study.config > config/schema.json writes it anew."""
+    assert (ROOT / "config" / "schema.json").read_text(encoding="utf-8") == config.schema()
+
+
+def test_shipped_configurations_are_valid() -> None:
+    shapes = experiment().groups
+    assert len(shapes) == 8 and {"4096x4096", "4095x4097"} <= set(shapes)
+    quick = yaml.safe_load((ROOT / "config" / "quick.yaml").read_text(encoding="utf-8"))
+    assert len(experiment(**quick).groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shape": []}, "unknown key 'shape', did you mean 'shapes'?"),
+        ({"timing": {"min_sample": 3}}, "unknown key 'timing.min_sample', did you mean 'min_samples'?"),
+        ({"report": {"format": ["md"]}}, "unknown key 'report.format', did you mean 'formats'?"),
+        ({"timing": {"min_samples": 0}}, "timing.min_samples: input should be greater than or equal to 1 (got 0)"),
+        ({"timing": {"cache_modes": ["warm"]}}, "timing.cache_modes.0: input should be 'hot' or 'cold' (got 'warm')"),
+        ({"timing": 3}, "timing: "),
+        ({"shapes": []}, "shapes: "),
+        ({"shapes": [{"rows": "many", "cols": 3}]}, "shapes.0.rows: input should be a valid integer"),
+        ({"run": "../elsewhere"}, "run: "),
+        ({"run": ".."}, "run: "),
+        ({"run": "archive"}, "results/archive is kept for other things"),
+        ({"input": {"seed": -1}}, "input.seed: "),
+        ({"build": {"architecture": "sm_90"}}, "build.architecture: "),
+    ],
+)
+def test_mistakes_of_form(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        config.parse(shipped(**changes))
+    assert words in str(caught.value) and "config/schema.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"variants": ["copy", "tiled_paded"]}, "unknown variant 'tiled_paded'; did you mean 'tiled_padded'?"),
+        ({"shapes": [{"row": 8, "cols": 8}]}, "key shapes[0]: unknown key 'row'; did you mean 'rows'?"),
+        ({"shapes": [{"rows": 8}]}, "key shapes[0]: lacks cols"),
+        ({"shapes": [{"rows": 8, "cols": 8}, {"rows": 8, "cols": 8}]}, "key shapes[1]: 8x8 is listed twice"),
+        ({"shapes": [{"rows": -8, "cols": 8}]}, "rows is -8; a size is not negative"),
+        ({"shapes": [{"rows": 8, "cols": 8, "variants": ["copi"]}]}, "did you mean 'copy'?"),
+        ({"shapes": [{"rows": 8, "cols": 8, "launches": {"counter": 1}}]}, "unknown metric batch 'counter'; did you mean 'counters'?"),
+        ({"profile": {"batches": ["sorce"]}}, "key profile.batches: unknown metric batch 'sorce'; did you mean 'source'?"),
+        ({"profile": {"launches": {"duration": 0}}}, "duration needs at least one launch"),
+        ({"axes": {"block_row": [8]}}, "unknown axis 'block_row'; did you mean 'block_rows'?"),
+        ({"axes": {}}, "takes the axis block_rows, which has no values"),
+        ({"axes": {"block_rows": [8, 8]}}, "key axes.block_rows: needs one or more different values"),
+        ({"axes": {"block_rows": [0]}}, "key axes.block_rows: needs one or more different values of at least 1"),
+        ({"report": {"group": "4096x4095"}}, "is no configured shape; did you mean '4096x4096'?"),
+        ({"report": {"published": "rtx5060"}}, "did you mean 'rtx5060-laptop'?"),
+        ({"study": "transpos"}, "did you mean 'transpose'?"),
+    ],
+)
+def test_mistakes_of_meaning(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        experiment(**changes)
+    assert words in str(caught.value)
+
+
+def test_sizes_that_no_gpu_can_hold_are_cells_with_a_reason() -> None:
+    """A shape of zero, or one that no memory holds, is valid: its cells are skipped, and the others go on."""
+    some = experiment(shapes=[{"rows": 0, "cols": 8}, {"rows": 2**20, "cols": 2**20}, {"rows": 2**40, "cols": 1}])
+    study = some.study
+
+    def reasons(group: str) -> set[str]:
+        return {study.cell_refusal(c, GPU["memory_bytes"]) for c in some.cells(group)}
+
+    assert reasons("0x8") == {"rows is 0; it must be at least 1"}
+    assert any("two matrices need 8192.0 GiB, the device has 128.0 GiB for them" in r for r in reasons("1048576x1048576"))
+    assert "" not in reasons("1048576x1048576")
+    assert any("the grid's y of" in r and "is outside 1..65535" in r for r in reasons(f"{2**40}x1"))
+
+
+def test_block_rows_that_do_not_divide_the_tile_are_cells_with_a_reason() -> None:
+    some = experiment(axes={"block_rows": [7, 8]})
+    reasons = {(c.variant.name, c.kernel_values.get("block_rows")): some.study.cell_refusal(c) for c in some.cells("4096x4096")}
+    assert reasons["tiled", 7] == "BLOCK_ROWS must divide the tile of 32 rows" and reasons["tiled", 8] == ""
+    assert reasons["copy", None] == ""
+
+
+def test_unchecked_kernel_on_a_shape_that_is_no_multiple_of_the_tile() -> None:
+    some = experiment()
+    reasons = {c.variant.name: some.study.cell_refusal(c) for c in some.cells("4095x4097")}
+    assert "must be multiples of 32" in reasons["tiled_padded_unchecked"] and reasons["tiled_padded"] == ""
+
+
+def test_files_with_a_key_twice_or_no_keys(tmp_path: Path) -> None:
+    """Snakemake's own reader takes the second of two equal keys without a word."""
+    path = tmp_path / "c.yaml"
+    path.write_text("run: a\ntiming: {budget_s: 1}\nrun: b\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="key 'run' is given twice in line 3"):
+        config.check_files([path])
+    path.write_text("- a\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="holds no keys"):
+        config.check_files([path])
+    config.check_files([tmp_path / "absent.yaml"])  # Snakemake names a file that is not there
+
+
+def test_main_group_is_the_published_study_s() -> None:
+    assert experiment().main_group == "4096x4096"
+    assert experiment(shapes=[{"rows": 64, "cols": 64}]).main_group == "64x64"
+    assert experiment(report={"group": "1024x1024"}).main_group == "1024x1024"
