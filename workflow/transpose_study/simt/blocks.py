@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transpose_study.errors import StudyError
-from transpose_study.simt.boxes import Batch, Box, take, whole_grid
+from transpose_study.simt.boxes import Batch, Box, Pending, whole_grid
 from transpose_study.simt.counters import MemoryCounters
 from transpose_study.simt.machine import Launch, Machine, NeedsShared, Observer, Program
 from transpose_study.simt.memory import Buffer, GlobalMemory
@@ -69,13 +69,13 @@ def run_grid(
     """
     memory = GlobalMemory(buffers_of(program, launch))
     whole = whole_grid(launch.grid)
-    pending = whole.singles() if tracked or each_block else [whole]
+    pending = Pending(whole.singles() if tracked or each_block else [whole], launch.block)
     while pending:
-        batch = Batch(take(pending, launch.block), launch.block)
+        batch = Batch(pending.take(), launch.block)
         watching = observers(batch)
         machine = Machine(program, launch, batch, memory, watching, tracked)
         machine.run()
-        pending += machine.split
+        pending.add(machine.split)
         done(batch, watching, ~machine.killed)
 
 

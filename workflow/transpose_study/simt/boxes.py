@@ -8,6 +8,7 @@ condition or an address that differs within a box, so the boxes that are left ar
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -116,18 +117,33 @@ def _change(base: int, k: int, count: int, op: str) -> int:
 LANES_AT_ONCE = 1 << 16  # of one batch: large enough to hide numpy's overhead, small enough for the caches
 
 
-def take(pending: list[Box], block: tuple[int, int, int]) -> list[Box]:
-    """Remove the next boxes to execute together from ``pending``: the smallest, so that what fails for one block fails early.
+class Pending:
+    """Boxes still to be executed: single blocks first and in their order, then the smaller boxes before the larger.
 
-    Single blocks go by themselves: nothing of theirs is affine, so every operation can be computed for them.
+    So what fails for one block fails early. Single blocks are batched by themselves: nothing of theirs is affine, so that every
+    operation can be computed for them.
     """
-    pending.sort(key=lambda b: -b.blocks)
-    warps = -(-block[0] * block[1] * block[2] // 32)
-    chosen: list[Box] = []
-    alone = pending[-1].blocks == 1
-    while pending and len(chosen) < max(1, LANES_AT_ONCE // (32 * warps)) and (pending[-1].blocks == 1) == alone:
-        chosen.append(pending.pop())
-    return chosen
+
+    def __init__(self, boxes: Sequence[Box], block: tuple[int, int, int]) -> None:
+        self._most = max(1, LANES_AT_ONCE // (32 * -(-block[0] * block[1] * block[2] // 32)))
+        self._singles: deque[Box] = deque()
+        self._larger: list[Box] = []
+        self.add(boxes)
+
+    def __bool__(self) -> bool:
+        return bool(self._singles or self._larger)
+
+    def add(self, boxes: Sequence[Box]) -> None:
+        """Put boxes in, such as the parts of one that was split."""
+        for box in boxes:
+            (self._singles if box.blocks == 1 else self._larger).append(box)
+        self._larger.sort(key=lambda b: -b.blocks)
+
+    def take(self) -> list[Box]:
+        """Take out the next boxes to execute together."""
+        if self._singles:
+            return [self._singles.popleft() for _ in range(min(self._most, len(self._singles)))]
+        return [self._larger.pop() for _ in range(min(self._most, len(self._larger)))]
 
 
 class Batch:

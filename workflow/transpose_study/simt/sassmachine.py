@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transpose_study.errors import StudyError
-from transpose_study.simt.boxes import Batch, Box, split, take, whole_grid
+from transpose_study.simt.boxes import Batch, Box, Pending, split, whole_grid
 from transpose_study.simt.lockstep import Lockstep
 from transpose_study.simt.machine import DataDependent, Launch
 from transpose_study.simt.memory import Buffer
@@ -327,13 +327,13 @@ def count_instructions(code: MachineCode, launch: Launch, sizes: list[int], base
     """Warp instructions of a launch. ``sizes`` are the parameters' bytes, ``base`` where they begin in c[0x0]."""
     bank = constant_bank(launch, sizes, base, code.architecture)
     whole = whole_grid(launch.grid)
-    pending = whole.singles() if each_block else [whole]
+    pending = Pending(whole.singles() if each_block else [whole], launch.block)
     result = Issued()
     while pending:
-        batch = Batch(take(pending, launch.block), launch.block)
+        batch = Batch(pending.take(), launch.block)
         machine = SassMachine(code, launch, batch, bank)
         machine.run()
-        pending += machine.split
+        pending.add(machine.split)
         weight = batch.volume * ~machine.killed
         issued, effective = machine.issued @ weight, machine.effective @ weight
         for ins, count, active in zip(code.instructions, issued, effective, strict=True):

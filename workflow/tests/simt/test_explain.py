@@ -1,0 +1,96 @@
+"""``explain``: the accesses of one warp in words, and the picture of the banks."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from conftest import ROOT, launch_of
+from transpose_study.cli import main
+from transpose_study.simt.explain import Touch, bank_picture, svg_picture, terminal_picture, touches
+
+
+def picture(ladder, name):
+    found = bank_picture(ladder(name).program, launch_of(name, 1024, 1024))
+    assert found is not None
+    return found
+
+
+def test_banks_of_the_four_tiles_differ_at_a_glance(ladder):
+    plain, padded, xor, rotated = (picture(ladder, f"{n}_b8") for n in ("tiled", "tiled_padded", "tiled_xor", "tiled_rotated"))
+    assert [b for _, b in plain.load] == [13] * 32  # one bank for all
+    assert [b for _, b in padded.load] == [(13 + r) % 32 for r in range(32)]  # a diagonal, over 33 rows
+    assert [b for _, b in xor.load] == [13 ^ r for r in range(32)]
+    assert [b for _, b in rotated.load] == [(13 + r) % 32 for r in range(32)]
+    assert [r for r, _ in rotated.load] == list(range(32)) != [r for r, _ in padded.load]
+    assert (plain.conflict, padded.conflict, xor.conflict, rotated.conflict) == (32, 1, 1, 1)
+    assert (plain.load_wavefronts, padded.load_wavefronts) == (32, 1)
+    assert (plain.rows, padded.rows) == (32, 33)
+    drawn = {tuple(terminal_picture(p)) for p in (plain, padded, xor, rotated)}
+    assert len(drawn) == 4
+    lines = terminal_picture(plain)
+    assert len(lines) == 17 and all(line[13] == "█" for line in lines[1:])
+
+
+def test_a_kernel_without_shared_memory_has_no_picture(ladder):
+    assert bank_picture(ladder("copy").program, launch_of("copy", 64, 64)) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "space", "counted", "sentence"),
+    [
+        ([4 * i for i in range(32)], "global", (4, 1, 1), "32 lanes of 4 bytes, one after the other: 1 request, 4 sectors"),
+        (
+            [16384 * i for i in range(32)], "global", (32, 1, 1),
+            "32 lanes of 4 bytes, 16384 bytes from lane to lane: 1 request, 32 sectors, of whose 1024 bytes 128 are used",
+        ),
+        ([64], "global", (1, 1, 1), "1 lane of 4 bytes, alone: 1 request, 1 sector, of whose 32 bytes 4 are used"),
+        ([128 * i for i in range(32)], "shared", (0, 32, 1), "32 lanes of 4 bytes, 128 bytes from lane to lane: 32-way bank conflict, 32 wavefronts instead of 1"),
+        ([4 * (i ^ 5) for i in range(32)], "shared", (0, 1, 1), "32 lanes of 4 bytes, side by side in another order: no bank has two words to deliver at once, 1 wavefront"),
+        ([8] * 32, "shared", (0, 1, 1), "32 lanes of 4 bytes, all at one address: no bank has two words to deliver at once, 1 wavefront"),
+    ],
+)  # fmt: skip
+def test_sentences(address, space, counted, sentence):
+    assert Touch(1, "", space, "load", 4, 0, tuple(address), *counted).sentence() == sentence
+
+
+def test_every_access_of_a_block_is_told(ladder):
+    found = touches(ladder("tiled_padded_b8").program, launch_of("tiled_padded_b8", 64, 64))
+    assert len(found) == 16 * 8  # 4 loads, 4 shared stores, 4 shared loads, 4 stores, each by 8 warps
+    assert {(t.space, t.kind) for t in found} == {("global", "load"), ("shared", "store"), ("shared", "load"), ("global", "store")}
+
+
+def test_the_command_prints_and_draws(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(ROOT)
+    drawing = tmp_path / "tile.svg"
+    assert main(["explain", "tiled", "--shape", "128x96", "--block-rows", "16", "--svg", str(drawing)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("tiled_b16 at 128x96: shared tile [32][32]")
+    assert "3 x 4 blocks of 32 x 16 threads, 16 warps each" in text
+    assert "shared loads: 384 instructions, 12,288 wavefronts, 384 without conflicts" in text
+    assert "32-way bank conflict" in text and "32 words of the load (dark) lie in one bank" in text
+    root = ET.parse(drawing).getroot()
+    fills = [r.get("fill") for r in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert len(fills) == 32 * 32 and fills.count("#0072b2") == 32
+
+
+def test_svg_is_the_same_every_time(ladder):
+    one, two = (svg_picture([("a < b", picture(ladder, "tiled_xor_b8"))]) for _ in range(2))
+    assert one == two and "a &lt; b" in one
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tiled_xr"], "unknown variant 'tiled_xr'; did you mean 'tiled_xor'"),
+        (["memcpy"], "there is no kernel to explain"),
+        (["tiled", "--block-rows", "7"], "BLOCK_ROWS must divide the tile"),
+        (["tiled", "--shape", "12"], "'12' is no shape"),
+        (["tiled_padded_unchecked", "--shape", "33x32"], "must be multiples of 32"),
+        (["copy", "--svg", "x.svg"], "uses no shared memory"),
+        (["tiled", "--architecture", "6"], "does not know the architecture sm_6"),
+    ],
+)
+def test_mistakes_are_said(arguments, message, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["explain", *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
