@@ -30,7 +30,10 @@ def actions(report: Path) -> list[Any]:
         context = ncu_report.load_report(str(report))
     except Exception as error:  # the reader has no error type of its own
         raise StudyError(f"is no readable ncu report: {error}", where=str(report)) from None
-    return [action for number in range(context.num_ranges()) for action in context.range_by_idx(number)]
+    found = [action for number in range(context.num_ranges()) for action in context.range_by_idx(number)]
+    if not found:
+        raise StudyError("holds no profiled launch: it is empty or cut off", where=str(report), hint="profile this shape again")
+    return found
 
 
 def values(action: Any, quantities: Sequence[tuple[Quantity, str]]) -> Iterator[Value]:
