@@ -8,7 +8,7 @@ from typing import Any
 from transpose_study.errors import StudyError, nearest
 from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
-from transpose_study.provenance import Provenance
+from transpose_study.provenance import source_of
 from transpose_study.records import read_text, read_yaml
 
 
@@ -42,7 +42,8 @@ def draw(experiment: Experiment, log: Log | None = None) -> None:
     from transpose_study.report.values import Results
 
     style.use()
-    results, source = Results(experiment), Provenance(experiment).text()
+    results = Results(experiment)
+    source = source_of(results.table("timings"))
     path = figure_file(experiment.study.name, experiment.root)
     for name, options in declared_figures(experiment.study.name, experiment.root).items():
         if options["kind"] not in charts.KINDS:
