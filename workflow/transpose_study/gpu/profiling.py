@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from transpose_study.errors import StudyError
 from transpose_study.gpu import ncu as tool
 from transpose_study.gpu.lock import gpu_lock
 from transpose_study.gpu.ncu_report_reader import actions, values
@@ -58,7 +59,7 @@ def profile_group(settings: Mapping[str, Any], run: Path, log: Log, root: Path =
             rows[number] = [_row(0, q.key, m, None, q.unit, why) for q, m in quantities]
     table = [plan.study.key(cell) | {"batch": batch.name} | row for i, cell in enumerate(plan.cells) for row in rows[i]]
     write_csv(plan.paths.counters_part(plan.name, batch.name), [*plan.study.key_columns, *VALUE_COLUMNS], table)
-    journal.done(launches=settings["launches"], kernels=len(wanted), reason=reason, **facts)
+    journal.done(launches=settings["launches"], kernels=len(wanted), reason=reason, **facts, **plan.measured_with(settings))
 
 
 def _row(launch: int, quantity: str, metric: str, value: float | int | None, unit: str, reason: str) -> dict[str, Any]:
@@ -98,7 +99,10 @@ def _read(
     plan: Plan, batch: Batch, quantities: list[Any], launches: int, wanted: list[int], report: Path
 ) -> tuple[dict[int, list[dict[str, Any]]], str]:
     """Rows by cell. The report must hold exactly the planned launches, in the planned order."""
-    found = actions(report)
+    try:
+        found = actions(report)
+    except StudyError as error:
+        return {}, f"{error.what} ({error.where or 'reading the report'})"
     plans = [i for i in wanted for _ in range(launches)]
     names = [plan.cells[i].variant.name for i in plans]
     if [a.name() for a in found] != names:
