@@ -22,6 +22,8 @@ PACKAGES = (
     "nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm", "nvidia-ml-py", "pypandoc_binary", "typst", "pydantic", "filelock",
 )  # fmt: skip
 
+REPEATS = "repeats.json"
+
 
 def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path()) -> None:
     """Write environment.json: of this machine after a measurement, of the archived one (and saying so) in a replay.
@@ -64,9 +66,16 @@ def _live(gpu: Mapping[str, Any], kernels: Sequence[Path], paths: RunPaths, root
         "start": min((e["start"] for e in journal), default=None),
         "end": max((e["end"] for e in journal), default=None),
         "stage_seconds": stages,
-        "stages": journal,
+        "stages": [{k: v for k, v in entry.items() if k != "cubins"} for entry in journal],  # build/ has them
         "replayed_from": None,
+        "repeats": _repeated(root),
     }
+
+
+def _repeated(root: Path) -> dict[str, Any] | None:
+    """The archive whose experiment this project repeats (``transpose-study rerun`` leaves this file in its work folder)."""
+    path = root / REPEATS
+    return dict(read_json(path)) if path.is_file() else None
 
 
 def _journal(path: Path) -> list[dict[str, Any]]:

@@ -1,28 +1,34 @@
-"""Packs a finished run: everything a stranger needs to check it, rebuild its report, or run it again."""
+"""Packs a finished run: everything a stranger needs to check it, rebuild its report, or run it again.
+
+Schema version 2: a zip that is a Workflow Run Crate. Members are stored, not compressed, in fixed order with fixed times, so
+that the same results folder gives the same bytes under every version of Python and zlib: manifest.json (the sha256 of every
+other member), ro-crate-metadata.json, then the files by name. git and HTTP compress it on their way where that matters.
+"""
 
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
+from typing import Any
 
 from transpose_study import __version__
+from transpose_study.archive import contents
 from transpose_study.archive.container import MANIFEST, SCHEMA_VERSION
+from transpose_study.archive.crate import METADATA, metadata
+from transpose_study.archive.writer import Source, from_bytes, from_file, sha256_of, write_container
 from transpose_study.device import slug
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
-from transpose_study.records import atomic_path, read_json, sha256_bytes
-
-# Folders and files of a run that belong into its archive; ncu's own reports only on request.
-FOLDERS = ("build", "raw", "tables", "figures", "report", "logs")
-FILES = ("run_config.yaml", "environment.json", "predicted.csv", "predicted_check.csv")
-LEFT_OUT = (".part", ".ncu-rep", ".png", ".pdf", ".ipynb")
-SOURCES = ("kernels", "config", "paper", "Snakefile", "pyproject.toml", "workflow/envs/requirements.lock")
-TIME = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can hold; the same run gives the same bytes
+from transpose_study.records import atomic_path, digest_of, read_json, sha256_bytes
+from transpose_study.status import mismatches
 
 
-def pack(experiment: Experiment, output: Path | None, *, with_ncu_reports: bool = False) -> Path:
-    """Write the archive of a live run and return its path; a replay is refused, since it would only repeat its archive."""
+def pack(experiment: Experiment, output: Path | None = None, *, with_ncu_reports: bool = False) -> Path:
+    """Write the archive of a live run and return its path; nothing that looks finished is left by an interruption.
+
+    Refused, with a :class:`StudyError`: a replay, which would only repeat its archive; a run that is not finished; a folder
+    whose data were not measured with the configuration, sources and cubins beside them.
+    """
     folder = experiment.paths.folder
     if experiment.replay:
         raise StudyError(
@@ -31,41 +37,59 @@ def pack(experiment: Experiment, output: Path | None, *, with_ncu_reports: bool 
             hint="archive a live run, on a machine with a GPU",
         )
     environment = read_json(experiment.paths.environment)
-    started = environment["start"]
-    if not started:
+    if not environment.get("start"):
         raise StudyError("no measurement is recorded in this folder", where=str(folder), hint="run snakemake --cores 1 all first")
-    path = output or Path("results") / "archive" / f"{slug(experiment.gpu['name'])}-{started[:10]}.crate.zip"
-    members = {str(p.relative_to(folder)): p for p in _run_files(folder, with_ncu_reports)}
-    members |= {f"sources/{p.relative_to(experiment.root)}": p for p in _source_files(experiment)}
-    data = {name: source.read_bytes() for name, source in sorted(members.items())}
-    manifest = {
-        "schema_version": SCHEMA_VERSION,
-        "program": __version__,
-        "study": experiment.config.study,
-        "device": environment["gpu"]["name"],
-        "measured": started,
-        "files": {name: sha256_bytes(content) for name, content in data.items()},
-    }
-    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    with atomic_path(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in {MANIFEST: text.encode(), **data}.items():
-            info = zipfile.ZipInfo(name, TIME)
-            info.external_attr = 0o644 << 16
-            archive.writestr(info, content, zipfile.ZIP_DEFLATED, 9)
+    wrong = mismatches(experiment)
+    if wrong:
+        raise StudyError("does not hold together: " + "; ".join(wrong), where=str(folder), hint="run snakemake --cores 1 all, then archive again")
+    path = output or Path("results") / "archive" / f"{slug(experiment.gpu['name'])}-{environment['start'][:10]}.crate.zip"
+    files = contents.members(experiment, with_ncu_reports=with_ncu_reports)
+    sources: dict[str, Source] = {name: from_file(file) for name, file in files.items()}
+    seen = {name: sha256_of(source) for name, source in sources.items()}
+    digests, sizes = {n: d for n, (d, _) in seen.items()}, {n: s for n, (_, s) in seen.items()}
+    crate = metadata(sizes, digests, environment, study=experiment.config.study, title=experiment.study.title, program=__version__)
+    files_digests = dict(sorted({**digests, METADATA: sha256_bytes(crate)}.items()))
+    manifest = manifest_bytes(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "program": __version__,
+            "program_digest": program_digest(digests),
+            "study": experiment.config.study,
+            "device": environment["gpu"]["name"],
+            "measured": environment["start"],
+            "files": files_digests,
+        }
+    )
+    sizes |= {MANIFEST: len(manifest), METADATA: len(crate)}
+    sources |= {MANIFEST: from_bytes(manifest), METADATA: from_bytes(crate)}
+    with atomic_path(path) as part:
+        write_container(part, [(n, sizes[n], sources[n]) for n in order(files_digests)])
+        _unchanged(part, digests)
     return path
 
 
-def _run_files(folder: Path, with_ncu_reports: bool) -> list[Path]:
-    left_out = tuple(s for s in LEFT_OUT if not (with_ncu_reports and s == ".ncu-rep"))
-    files = [folder / name for name in FILES if (folder / name).is_file()]
-    for name in FOLDERS:
-        files += [p for p in (folder / name).rglob("*") if p.is_file() and p.suffix not in left_out and "parts" not in p.parts]
-    return files
+def order(names: Any) -> list[str]:
+    """Members in the order in which they stand in the file."""
+    first = [MANIFEST, METADATA]
+    return first + sorted(n for n in names if n not in first)
 
 
-def _source_files(experiment: Experiment) -> list[Path]:
-    files: list[Path] = []
-    for name in SOURCES:
-        path = experiment.root / name
-        files += [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-    return files
+def manifest_bytes(manifest: dict[str, Any]) -> bytes:
+    """The manifest as it is written."""
+    return (json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def program_digest(digests: dict[str, str]) -> str:
+    """One digest of the program's files, from the members' digests."""
+    prefix = f"{contents.SOURCES}/{contents.PROGRAM}/"
+    return digest_of({n.removeprefix(prefix): d for n, d in digests.items() if n.startswith(prefix)})
+
+
+def _unchanged(part: Path, digests: dict[str, str]) -> None:
+    """Read the written file back: a file that was edited while it was packed must not pass."""
+    from transpose_study.archive.container import Container
+
+    container = Container(part)
+    for name, digest in digests.items():
+        if sha256_of(lambda name=name: container.stream(name))[0] != digest:  # type: ignore[misc]
+            raise StudyError(f"{name} changed while it was packed", hint="archive again when nothing else writes into the folder")

@@ -46,7 +46,7 @@ def check_group(settings: Mapping[str, Any], run: Path, log: Log) -> None:
         if row["status"] in ("wrong", "failed"):
             log.say(f"{study.cell_name(cells[i])}: {row['status']}: {row['reason'].splitlines()[0]}")
     write_csv(plan.paths.check_part(plan.name), [*study.key_columns, *RESULT_COLUMNS], rows)
-    journal.done(cells=len(wanted))
+    journal.done(cells=len(wanted), **plan.measured_with(settings))
 
 
 def _run(plan: Plan, settings: Mapping[str, Any], cells: list[Cell], wanted: list[int], log: Log) -> dict[int, dict[str, Any]]:

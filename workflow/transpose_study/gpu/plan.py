@@ -11,7 +11,8 @@ from transpose_study.device import Device, visible_devices
 from transpose_study.errors import StudyError
 from transpose_study.gpu.compile import load_record
 from transpose_study.paths import RunPaths
-from transpose_study.records import read_csv, read_json, write_json
+from transpose_study.provenance import DIGITS
+from transpose_study.records import digest_of, read_csv, read_json, write_json
 from transpose_study.registry import Cell, Study
 
 # Memory of the device left alone: context, modules, the flush buffer, other programs' share.
@@ -29,6 +30,11 @@ class Plan:
     group: dict[str, int]
     cells: list[Cell]
     refused: dict[int, tuple[str, str]]
+    cubins: dict[str, str]  # the beginning of each kernel's cubin's sha256
+
+    def measured_with(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What a journal entry says of the measurement: digest of its settings, and the cubins."""
+        return {"settings": digest_of(settings), "cubins": self.cubins}
 
     @property
     def name(self) -> str:
@@ -69,6 +75,7 @@ def make_plan(settings: Mapping[str, Any], run: Path, root: Path = Path()) -> Pl
     claim(paths, device)
     cells = study.cells(settings["group"], settings["variants"], settings["axes"])
     refused: dict[int, tuple[str, str]] = {}
+    cubins: dict[str, str] = {}
     for number, cell in enumerate(cells):
         refusal = study.cell_refusal(cell, int(device.memory_bytes * MEMORY_SHARE))
         if refusal:
@@ -77,7 +84,9 @@ def make_plan(settings: Mapping[str, Any], run: Path, root: Path = Path()) -> Pl
             record = load_record(paths, architecture, study.kernel_name(cell))
             if record["status"] != "ok":
                 refused[number] = (record["status"], record["reason"])
-    return Plan(study, device, paths, architecture, dict(settings["group"]), cells, refused)
+            else:
+                cubins[study.kernel_name(cell)] = record["cubin_sha256"][:DIGITS]
+    return Plan(study, device, paths, architecture, dict(settings["group"]), cells, refused, cubins)
 
 
 def claim(paths: RunPaths, device: Device) -> None:

@@ -46,7 +46,7 @@ def time_group(settings: Mapping[str, Any], run: Path, log: Log) -> None:
             facts["other_processes"] = others
     write_csv(plan.paths.timing(plan.name), [*plan.study.key_columns, *SAMPLE_COLUMNS], rows)
     log.say(f"time {plan.name}: {len(rows)} samples of {len(entries)} entries in {facts['processes']} processes, {facts['ended_by']}")
-    journal.done(samples=len(rows), **facts)
+    journal.done(samples=len(rows), **facts, **plan.measured_with(settings))
 
 
 def _entries(plan: Plan, settings: Mapping[str, Any], cells: list[Cell]) -> list[tuple[Cell, str]]:
