@@ -68,5 +68,6 @@ rule all:
     input:
         f"{RUN}/environment.json",
         rules.aggregate.output,
+        rules.judge.output,
         rules.draw.output,
         rules.write.output,

@@ -1,4 +1,5 @@
 # Tables from raw data, figures and the write-up from tables.
+from transpose_study.analysis.judge import TABLES as JUDGED
 from transpose_study.report.figures import figure_names
 
 FIGURES = figure_names(EXPERIMENT.config.study)
@@ -22,11 +23,27 @@ rule aggregate:
         "transpose-study aggregate --run {RUN:q} --log {log:q}"
 
 
+rule judge:
+    """Judge the claims and answer the open questions."""
+    input:
+        config=f"{RUN}/run_config.yaml",
+        tables=rules.aggregate.output,
+    output:
+        expand(f"{RUN}/tables/{{table}}.csv", table=JUDGED),
+    log:
+        f"{RUN}/logs/judge.log",
+    params:
+        declared=EXPERIMENT.analysis_settings(),
+    shell:
+        "transpose-study judge --run {RUN:q} --log {log:q}"
+
+
 rule draw:
     """Draw the figures."""
     input:
         config=f"{RUN}/run_config.yaml",
         tables=rules.aggregate.output,
+        judged=rules.judge.output,
         declared=f"paper/{EXPERIMENT.config.study}.figures.yaml",
     output:
         svg=[report(f"{RUN}/figures/{name}.svg", caption=f"../report/{name}.rst", category="Figures") for name in FIGURES],
@@ -47,6 +64,7 @@ rule write:
         paper=f"paper/{EXPERIMENT.config.study}.py",
         captions=EXPERIMENT.captions(),
         tables=rules.aggregate.output,
+        judged=rules.judge.output,
         figures=rules.draw.output.svg,
     output:
         expand(f"{RUN}/report/{EXPERIMENT.config.study}.{{format}}", format=EXPERIMENT.config.report.formats),

@@ -7,6 +7,7 @@ from transpose_study.analysis.measured import Tables
 from transpose_study.analysis.occupancy import write_occupancy
 from transpose_study.analysis.predictions import write_predictions
 from transpose_study.analysis.published import write_published
+from transpose_study.analysis.ratios import write_ratios
 from transpose_study.analysis.run import Run
 from transpose_study.analysis.scan import write_scans
 from transpose_study.analysis.timings import write_noise, write_rounds, write_timings
@@ -22,6 +23,7 @@ def write_tables(experiment: Experiment) -> None:
     timings = write_timings(run)
     write_noise(run)
     write_rounds(run)
+    write_ratios(run)
     counters = write_counters(run)
     opcodes = write_opcodes(run)
     occupancy = write_occupancy(run, counters)

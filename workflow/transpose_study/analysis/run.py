@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from transpose_study.analysis.loads import load_bytes_in_flight
 from transpose_study.analysis.raw import Counters, Key, Samples, Timing, cell_key, read_build, read_check, read_counters, read_timing
 from transpose_study.archive.code import other_code
 from transpose_study.archive.container import Container
@@ -36,6 +37,7 @@ class Run:
         self.timing: dict[str, Timing] = {g: read_timing(experiment, g) for g in experiment.groups}
         self.counters: dict[str, Counters] = {g: read_counters(experiment, g) for g in experiment.groups}
         self._builds: dict[str, dict[str, Any]] = {}
+        self._loads: dict[str, int | None] = {}
         self._keys: dict[Cell, Key] = {}
 
     @cached_property
@@ -77,6 +79,14 @@ class Run:
         if name not in self._builds:
             self._builds[name] = read_build(self.experiment, cell)
         return self._builds[name]
+
+    def load_bytes_in_flight(self, cell: Cell) -> int | None:
+        """Bytes of global loads that one thread of the kernel has in flight; None without its disassembly."""
+        name = self.study.kernel_name(cell)
+        if name not in self._loads:
+            path = self.experiment.paths.kernel(self.experiment.architecture, name, "sass")
+            self._loads[name] = load_bytes_in_flight(path, cell.variant.name)
+        return self._loads[name]
 
     @cached_property
     def _wrong(self) -> dict[Key, str]:

@@ -12,6 +12,8 @@ from transpose_study.analysis.tables import Row, write_table
 from transpose_study.registry import Cell
 
 SKEWED = 0.03  # mean and median further apart than this: a heavy tail
+OFF_NCU_US, OFF_NCU_SHARE = 1.0, 0.03  # hot median further than this from ncu's duration with the caches left alone
+DURATION = "duration_ns"
 CLOCK_DRIFT = 0.03  # SM clock of a cell's samples spread (5th to 95th percentile) over more than this share
 # Bits of nvmlClocksEventReasons that take clock away: power cap, HW slowdown, SW and HW thermal, power brake (nvml.h).
 THROTTLED = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
@@ -80,7 +82,8 @@ def _timing_row(run: Run, group: str, cell: Cell, mode: str) -> Row:
         if ratio:
             name = f"ratio_to_{baseline}"
             row |= {name: ratio.median, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
-    row["flags"] = ";".join(_flags(samples, interval, row["percent_of_peak"], run.experiment.config.timing.interval))
+    flags = _flags(samples, interval, row["percent_of_peak"], run.experiment.config.timing.interval)
+    row["flags"] = ";".join(flags + (_off_ncu(run, group, cell, interval.median) if mode == "hot" else []))
     return row
 
 
@@ -103,6 +106,16 @@ def _flags(samples: Samples, interval: Interval, percent_of_peak: float, wanted:
         if middle and (high - low) / middle > CLOCK_DRIFT:
             flags.append(f"clock_drift ({100 * (high - low) / middle:.2g} %)")
     return flags
+
+
+def _off_ncu(run: Run, group: str, cell: Cell, median: float) -> list[str]:
+    """A flag where the hot median (us) is not what ncu says that one launch takes, whose caches are as the launch before left them."""
+    durations = [v.value for v in run.counters[group].values.get(run.key(cell), {}).get(DURATION, ()) if not np.isnan(v.value)]
+    if run.other_code(cell) or not durations:
+        return []
+    expected = float(np.mean(durations)) / 1e3
+    off = median - expected
+    return [f"off_ncu ({100 * off / expected:+.2g} %)"] if abs(off) > OFF_NCU_US + OFF_NCU_SHARE * expected else []
 
 
 def write_noise(run: Run) -> list[Row]:

@@ -1,4 +1,4 @@
-"""``aggregate``, ``draw``, ``write`` and ``archive``: everything after the raw data."""
+"""``aggregate``, ``judge``, ``draw``, ``write`` and ``archive``: everything after the raw data."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     aggregate = commands.add_parser("aggregate", help="make the tidy tables of a run from its raw data")
     add_run(aggregate)
     aggregate.set_defaults(run_command=run_aggregate)
+    judge = commands.add_parser("judge", help="judge the claims and answer the open questions from the tidy tables")
+    add_run(judge)
+    judge.set_defaults(run_command=run_judge)
     draw = commands.add_parser("draw", help="draw the figures from the tidy tables")
     add_run(draw)
     draw.set_defaults(run_command=run_draw)
@@ -34,6 +37,14 @@ def run_aggregate(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.experiment import Experiment  # noqa: PLC0415
 
     aggregate(Experiment.from_run(args.run))
+
+
+def run_judge(args: argparse.Namespace, log: Log) -> None:
+    """Write tables/claims.csv, claim_parts.csv and analysis.csv."""
+    from transpose_study.analysis.judge import judge  # noqa: PLC0415
+    from transpose_study.experiment import Experiment  # noqa: PLC0415
+
+    judge(Experiment.from_run(args.run))
 
 
 def run_draw(args: argparse.Namespace, log: Log) -> None:
