@@ -6,9 +6,10 @@ import pytest
 from conftest import LADDER, STUDY, cell_of, launch_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels import DATA_DEPENDENT, OTHERS
 from transpose_study.simt.blocks import count_memory
 from transpose_study.simt.machine import DataDependent
+
+from kernels import DATA_DEPENDENT, OTHERS
 
 shapes = st.tuples(st.integers(1, 150), st.integers(1, 150))
 
@@ -42,7 +43,9 @@ def test_classes_agree_with_every_block_on_other_kernels(compiler, name, shape):
 
 
 @pytest.mark.parametrize("shape", [(4095, 4097), (1001, 4096), (8, 100003)])
-@pytest.mark.parametrize("name", ["copy", "copy_vectorized", "copy_looped_b4", "naive_read_coalesced_b8", "naive_write_coalesced_b4", "tiled_xor_b16"])
+@pytest.mark.parametrize(
+    "name", ["copy", "copy_vectorized", "copy_looped_b4", "naive_read_coalesced_b8", "naive_write_coalesced_b4", "tiled_xor_b16"]
+)
 def test_ragged_shapes_need_few_classes(ladder, name, shape):
     """Interior, right and bottom edge, corner: the phases of the addresses are counted, not executed."""
     assert len(count_memory(ladder(name).program, launch_of(name, *shape)).classes) <= 4

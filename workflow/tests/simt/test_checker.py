@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 from conftest import fill, launch_of, plain
-from kernels import FAULTY, OTHERS, SIGNATURE, faulty
 from transpose_study.simt.checker import check_output, check_rules
 from transpose_study.simt.memory import Violation
+
+from kernels import FAULTY, OTHERS, SIGNATURE, faulty
 
 ROWS, COLS = 64, 96
 
@@ -71,7 +72,12 @@ def test_elements_never_written_are_told_from_wrong_ones(compiler):
     }}"""
     kernel = compiler(source, "90")
     with pytest.raises(Violation, match="1 elements are never written, the first is row 40, column 3") as error:
-        check(kernel.program, plain((3, ROWS), (32,), ROWS * COLS * 4, ROWS * COLS * 4, numbers=(ROWS, COLS)), matrix(), np.ascontiguousarray(matrix().T))
+        check(
+            kernel.program,
+            plain((3, ROWS), (32,), ROWS * COLS * 4, ROWS * COLS * 4, numbers=(ROWS, COLS)),
+            matrix(),
+            np.ascontiguousarray(matrix().T),
+        )
     assert error.value.kernel == "forgetful" and error.value.address is not None
 
 
@@ -82,7 +88,12 @@ def test_a_wrong_element_names_its_writer(compiler):
     }}"""
     kernel = compiler(source, "90")
     with pytest.raises(Violation, match=r"1 elements are wrong, the first is row 33, column 5: expected 0x.*, got 0x") as error:
-        check(kernel.program, plain((3, ROWS), (32,), ROWS * COLS * 4, ROWS * COLS * 4, numbers=(ROWS, COLS)), matrix(), np.ascontiguousarray(matrix().T))
+        check(
+            kernel.program,
+            plain((3, ROWS), (32,), ROWS * COLS * 4, ROWS * COLS * 4, numbers=(ROWS, COLS)),
+            matrix(),
+            np.ascontiguousarray(matrix().T),
+        )
     assert (error.value.block, error.value.thread) == ((1, 5, 0), (1, 0, 0))
     assert line_of(kernel.program, error.value.line).opcode == "st"
 

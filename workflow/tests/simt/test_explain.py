@@ -44,8 +44,14 @@ def test_a_kernel_without_shared_memory_has_no_picture(ladder):
             "32 lanes of 4 bytes, 16384 bytes from lane to lane: 1 request, 32 sectors, of whose 1024 bytes 128 are used",
         ),
         ([64], "global", (1, 1, 1), "1 lane of 4 bytes, alone: 1 request, 1 sector, of whose 32 bytes 4 are used"),
-        ([128 * i for i in range(32)], "shared", (0, 32, 1), "32 lanes of 4 bytes, 128 bytes from lane to lane: 32-way bank conflict, 32 wavefronts instead of 1"),
-        ([4 * (i ^ 5) for i in range(32)], "shared", (0, 1, 1), "32 lanes of 4 bytes, side by side in another order: no bank has two words to deliver at once, 1 wavefront"),
+        (
+            [128 * i for i in range(32)], "shared", (0, 32, 1),
+            "32 lanes of 4 bytes, 128 bytes from lane to lane: 32-way bank conflict, 32 wavefronts instead of 1",
+        ),
+        (
+            [4 * (i ^ 5) for i in range(32)], "shared", (0, 1, 1),
+            "32 lanes of 4 bytes, side by side in another order: no bank has two words to deliver at once, 1 wavefront",
+        ),
         ([8] * 32, "shared", (0, 1, 1), "32 lanes of 4 bytes, all at one address: no bank has two words to deliver at once, 1 wavefront"),
     ],
 )  # fmt: skip

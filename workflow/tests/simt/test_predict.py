@@ -4,12 +4,10 @@ import json
 import re
 import shutil
 import zipfile
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from conftest import BLOCK_ROWS, ROOT
-from kernels import FAULTY, OTHERS, faulty
 from transpose_study.analysis.aggregation import write_tables
 from transpose_study.cli import main
 from transpose_study.experiment import Experiment
@@ -19,6 +17,8 @@ from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.registry import Study
 from transpose_study.simt.predict import predict_run
+
+from kernels import FAULTY, OTHERS, faulty
 
 RECORDED = [ROOT / "workflow/tests/material/nvidia-h200-quick.crate.zip", *sorted((ROOT / "results/archive").glob("*.crate.zip"))]
 

@@ -70,7 +70,7 @@ def write_predictions(run: Run, counters: list[Row], opcodes: list[Row]) -> None
     instructions: list[Row] = []
     for group, cell in run.all_cells() if predictions.quantities or predictions.refusals else ():
         key = run.key(cell)
-        compared = _Cell(run, group, cell, predictions.quantities.get(key, {}), measured.get(key, {}), mixes.get(key, []))
+        compared = _Cell(run, group, cell, predicted=predictions.quantities.get(key, {}), measured=measured.get(key, {}), mix=mixes.get(key, []))
         if compared.predicted:
             table += [{**run.columns(cell), **row} for row in compared.rows()]
             instructions += [{**run.columns(cell), **row} for row in compared.instructions()]
@@ -88,9 +88,7 @@ def _key(row: Row, names: list[str]) -> Key:
 class _Cell:
     """One cell's predictions beside its measurements."""
 
-    def __init__(
-        self, run: Run, group: str, cell: Cell, predicted: Mapping[str, Predicted], measured: Mapping[str, Row], mix: list[Row]
-    ) -> None:
+    def __init__(self, run: Run, group: str, cell: Cell, predicted: Mapping[str, Predicted], measured: Mapping[str, Row], mix: list[Row]) -> None:
         self.run, self.group, self.cell, self.predicted, self.measured, self.mix = run, group, cell, predicted, measured, mix
 
     def rows(self) -> Iterator[Row]:

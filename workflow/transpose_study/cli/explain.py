@@ -31,11 +31,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run_explain(args: argparse.Namespace, log: Log) -> None:
     """Compile the kernel, execute one block of it on the CPU, and print what its first warp touches."""
-    from transpose_study.records import write_text  # noqa: PLC0415
-    from transpose_study.registry import Study  # noqa: PLC0415
-    from transpose_study.simt import explain  # noqa: PLC0415
-    from transpose_study.simt.blocks import count_memory  # noqa: PLC0415
-    from transpose_study.simt.cells import launch_of  # noqa: PLC0415
+    from transpose_study.records import write_text
+    from transpose_study.registry import Study
+    from transpose_study.simt import explain
+    from transpose_study.simt.blocks import count_memory
+    from transpose_study.simt.cells import launch_of
 
     study = Study(Path("kernels") / args.study / "variants.yaml")
     cell = _cell(study, args)
@@ -61,7 +61,7 @@ def run_explain(args: argparse.Namespace, log: Log) -> None:
 
 
 def _cell(study: Study, args: argparse.Namespace) -> Cell:
-    from transpose_study.registry import Cell, Kernel  # noqa: PLC0415
+    from transpose_study.registry import Cell, Kernel
 
     variant = study.variant(args.variant)
     if variant.driver_copy:
@@ -79,11 +79,11 @@ def _cell(study: Study, args: argparse.Namespace) -> Cell:
 
 def _compile(study: Study, cell: Cell, architecture: str) -> Program:
     """The kernel's PTX, compiled for this purpose alone; the run folders stay as they are."""
-    from transpose_study.gpu import toolchain  # noqa: PLC0415
-    from transpose_study.gpu.compile import build_kernels  # noqa: PLC0415
-    from transpose_study.paths import RunPaths  # noqa: PLC0415
-    from transpose_study.registry import Kernel  # noqa: PLC0415
-    from transpose_study.simt.cells import CompiledKernel  # noqa: PLC0415
+    from transpose_study.gpu import toolchain
+    from transpose_study.gpu.compile import build_kernels
+    from transpose_study.paths import RunPaths
+    from transpose_study.registry import Kernel
+    from transpose_study.simt.cells import CompiledKernel
 
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as folder:
         paths = RunPaths(Path(folder))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpose_study.simt.values import KNOWN, LOADED, OPAQUE, Affine, Hint, Value, all_hints, constant, map_k, worst
+from transpose_study.simt.values import KNOWN, LOADED, MOST_PARTS, OPAQUE, Affine, Hint, Value, all_hints, constant, map_k, worst
 
 _DIRECT: dict[str, Callable[[Any, Any], Any]] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -23,7 +23,7 @@ def invert(affine: Affine, a: Value) -> Value:
 
 def bitwise(affine: Affine, op: str, a: Value, b: Value) -> Value:
     """``a op b`` for ``op`` in and, or, xor, on integers or on predicates."""
-    if a.base.dtype == bool or b.base.dtype == bool:
+    if bool in (a.base.dtype, b.base.dtype):
         return predicates(op, a, b)
     if a is LOADED or b is LOADED:
         return LOADED
@@ -79,7 +79,7 @@ def _with_constant(op: str, a: Value, c: Value) -> Value:
         return Value(base, k, worst(a, c), all_hints(a, c))
     needed = int(np.abs(c.base.astype(np.int64)).max())
     modulus = 1 << needed.bit_length()
-    hint = Hint("mod", a.base, a.k, modulus=modulus) if a.k and modulus <= 64 else None
+    hint = Hint("mod", a.base, a.k, modulus=modulus) if a.k and modulus <= MOST_PARTS else None
     out = _opaque(a, c, hint)
     out.why = np.where(good, KNOWN if worst(a, c) is None else worst(a, c), out.why).astype(np.uint8)
     return Value(base, k, out.why, out.hints)

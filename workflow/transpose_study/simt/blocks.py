@@ -57,7 +57,7 @@ def run_grid(
     program: Program,
     launch: Launch,
     observers: Callable[[Batch], Sequence[Observer]],
-    done: Callable[[Batch, Sequence[Observer], np.ndarray], None],
+    done: Callable[[Batch, Sequence[Observer], np.ndarray], None] | None = None,
     *,
     tracked: bool = False,
     each_block: bool = False,
@@ -73,10 +73,11 @@ def run_grid(
     while pending:
         batch = Batch(pending.take(), launch.block)
         watching = observers(batch)
-        machine = Machine(program, launch, batch, memory, watching, tracked)
+        machine = Machine(program, launch, batch, memory, observers=watching, tracked=tracked)
         machine.run()
         pending.add(machine.split)
-        done(batch, watching, ~machine.killed)
+        if done:
+            done(batch, watching, ~machine.killed)
 
 
 def count_memory(program: Program, launch: Launch, each_block: bool = False) -> Counts:

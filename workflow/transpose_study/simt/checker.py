@@ -54,18 +54,22 @@ class Races:
             place = (boxes, access.address[warps, lanes] // self.unit + part)
             if access.kind == "load":
                 clash = (self.written_at[place] == epoch) & (self.writer[place] != own) & (self.writer[place] >= 0)
-                self._report(clash, "reads a shared word that another warp wrote, with no barrier in between", access, machine, warps, lanes)
+                self._report(
+                    clash, "reads a shared word that another warp wrote, with no barrier in between", access, machine, warps=warps, lanes=lanes
+                )
                 fresh = self.read_at[place] != epoch
                 self.reader[place] = np.where(fresh | (self.reader[place] == own), own, _SEVERAL)
                 self.reader[place] = np.where(self.reader[place] == own, own, _SEVERAL)  # several warps at once
                 self.read_at[place] = epoch
             else:
                 clash = (self.read_at[place] == epoch) & (self.reader[place] != own)
-                self._report(clash, "writes a shared word that another warp reads, with no barrier in between", access, machine, warps, lanes)
+                self._report(
+                    clash, "writes a shared word that another warp reads, with no barrier in between", access, machine, warps=warps, lanes=lanes
+                )
                 self.writer[place], self.written_at[place] = own, epoch
 
     @staticmethod
-    def _report(clash: np.ndarray, what: str, access: Access, machine: Machine, warps: np.ndarray, lanes: np.ndarray) -> None:
+    def _report(clash: np.ndarray, what: str, access: Access, machine: Machine, *, warps: np.ndarray, lanes: np.ndarray) -> None:
         if clash.any():
             bad = np.zeros(access.mask.shape, bool)
             bad[warps[clash], lanes[clash]] = True
@@ -163,7 +167,7 @@ def check_output(program: Program, launch: Launch, output: Buffer, expected: np.
 
 
 def _run(program: Program, launch: Launch, more: Sequence[Observer]) -> None:
-    run_grid(program, launch, lambda batch: [Races(batch, program, launch), *more], lambda batch, watching, finished: None, tracked=True)
+    run_grid(program, launch, lambda batch: [Races(batch, program, launch), *more], tracked=True)
 
 
 def check_rules(program: Program, launch: Launch) -> None:
@@ -172,4 +176,4 @@ def check_rules(program: Program, launch: Launch) -> None:
     Raises :class:`Violation`, or :class:`~.machine.DataDependent` where only the data can tell.
     """
 
-    run_grid(program, launch, lambda batch: [Races(batch, program, launch)], lambda batch, watching, finished: None)
+    run_grid(program, launch, lambda batch: [Races(batch, program, launch)])

@@ -71,7 +71,7 @@ class MemoryCounters:
         per_box = per_row.reshape(len(self.batch.boxes), -1).sum(1)
         self.totals[quantity] = self.totals[quantity] + per_box if quantity in self.totals else per_box
 
-    def barrier(self, line: int, mask: np.ndarray, machine: Machine) -> None:
+    def barrier(self, line: int, mask: np.ndarray, machine: Machine) -> None:  # noqa: ARG002 - the observers' interface
         """A barrier counts once for each warp that executes it."""
         self.count("barriers", mask.any(1) * self.rows)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
+from transpose_study.simt.blocks import buffers_of
 from transpose_study.simt.boxes import Batch, Box
 from transpose_study.simt.counters import BANKS, SECTOR_BYTES, WORD_BYTES, sectors, wavefronts
 from transpose_study.simt.machine import Launch, Machine, Program
 from transpose_study.simt.memory import Access, GlobalMemory
-from transpose_study.simt.blocks import buffers_of
 
 PREFERRED_BANK = 13  # of lane 0 in the access that is drawn: at 0 an XOR and a rotation would look alike
 
@@ -34,7 +35,7 @@ class Touch:
     @property
     def stride(self) -> int | None:
         """Bytes from lane to lane, or None where it is not the same throughout."""
-        steps = {b - a for a, b in zip(self.address, self.address[1:], strict=False)}
+        steps = {b - a for a, b in pairwise(self.address)}
         return steps.pop() if len(steps) == 1 else None
 
     def sentence(self) -> str:
@@ -47,7 +48,7 @@ class Touch:
             return "alone"
         if self.stride is None:
             ordered = sorted(self.address)
-            packed = all(b - a == self.width for a, b in zip(ordered, ordered[1:], strict=False))
+            packed = all(b - a == self.width for a, b in pairwise(ordered))
             return "side by side in another order" if packed else "not evenly spaced"
         if self.stride == 0:
             return "all at one address"
@@ -82,9 +83,17 @@ class _Recorder:
             lanes = access.mask[warp]
             self.touches.append(
                 Touch(
-                    access.line, texts[access.line], access.space, access.kind, access.width, int(warp),
-                    tuple(int(a) for a in access.address[warp][lanes]), int(counted[warp]), int(taken[warp]), int(ideal[warp]),
-                )  # fmt: skip
+                    line=access.line,
+                    text=texts[access.line],
+                    space=access.space,
+                    kind=access.kind,
+                    width=access.width,
+                    warp=int(warp),
+                    address=tuple(int(a) for a in access.address[warp][lanes]),
+                    sectors=int(counted[warp]),
+                    wavefronts=int(taken[warp]),
+                    ideal=int(ideal[warp]),
+                )
             )
 
 
@@ -92,7 +101,7 @@ def touches(program: Program, launch: Launch, block: tuple[int, int, int] = (0, 
     """Every access of one block, in the order of execution, warp by warp."""
     recorder = _Recorder()
     batch = Batch([Box(block, (1, 1, 1), (1, 1, 1))], launch.block)
-    Machine(program, launch, batch, GlobalMemory(buffers_of(program, launch)), [recorder], tracked=True).run()
+    Machine(program, launch, batch, GlobalMemory(buffers_of(program, launch)), observers=[recorder], tracked=True).run()
     return recorder.touches
 
 

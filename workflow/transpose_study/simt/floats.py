@@ -114,10 +114,8 @@ def convert(target: str, source: str, modifiers: tuple[str, ...], a: Value) -> V
 
     def run(bits: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            if source in FLOAT:
-                number = _as(source, bits)
-            else:
-                number = bits if source[0] == "s" else bits.view(UNSIGNED[int(source[1:])])
+            whole_number = bits if source in FLOAT or source[0] == "s" else bits.view(UNSIGNED[int(source[1:])])
+            number = _as(source, bits) if source in FLOAT else whole_number
             if target in FLOAT:
                 result = rounding(number) if rounding and source in FLOAT else number
                 if "sat" in modifiers:

@@ -38,7 +38,7 @@ def analyse(kernel: Kernel) -> Flow:
             leaders.add(index + 1)
             leaders.update(targets(kernel, ins) if ins.opcode in ("bra", "brx") else ())
     starts = sorted(i for i in leaders if i < end)
-    last = {start: (starts + [end])[n + 1] - 1 for n, start in enumerate(starts)}
+    last = {start: [*starts, end][n + 1] - 1 for n, start in enumerate(starts)}
     successors: dict[int, list[int]] = {end: []}
     for start in starts:
         ins = code[last[start]]

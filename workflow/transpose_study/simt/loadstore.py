@@ -9,24 +9,27 @@ import numpy as np
 from transpose_study.errors import StudyError
 from transpose_study.simt.floats import FLOAT, compute
 from transpose_study.simt.memory import LOCAL_WINDOW, SHARED_WINDOW, Access, Buffer, Storage
-from transpose_study.simt.ptx import TYPE_BYTES, Imm, Instruction, Mem, Operand, Sym, Vec
+from transpose_study.simt.ptx import TYPE_BYTES, Imm, Instruction, Mem, Operand, Sym, Vec, words
 from transpose_study.simt.values import DATA, LOADED, OPAQUE, UNTRACKED, Value, constant, unknown
 
 if TYPE_CHECKING:
     from transpose_study.simt.machine import Machine
 
 _TYPES = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 f32 f64"
-_HINTS = "nc volatile relaxed acquire release weak sys gpu cta ca cg cs lu cv wb wt L1__no_allocate L1__evict_first L1__evict_last L2__64B L2__128B L2__256B"
+_HINTS = (
+    "nc volatile relaxed acquire release weak sys gpu cta ca cg cs lu cv wb wt "
+    "L1__no_allocate L1__evict_first L1__evict_last L2__64B L2__128B L2__256B"
+)
 _SPACES = "global shared local param const shared__cta"
 MODIFIERS: dict[str, frozenset[str]] = {
-    "ld": frozenset(f"{_TYPES} {_HINTS} {_SPACES} v2 v4".split()),
-    "ldu": frozenset(f"{_TYPES} global v2 v4".split()),
-    "st": frozenset(f"{_TYPES} {_HINTS} {_SPACES} v2 v4".split()),
-    "atom": frozenset(f"{_TYPES} {_HINTS} global shared add min max and or xor exch cas inc dec acq_rel noftz".split()),
-    "red": frozenset(f"{_TYPES} {_HINTS} global shared add min max and or xor inc dec noftz".split()),
-    "membar": frozenset("cta gl sys".split()),
-    "fence": frozenset("cta gpu sys acq_rel sc".split()),
-    "prefetch": frozenset("global local L1 L2".split()),
+    "ld": words(f"{_TYPES} {_HINTS} {_SPACES} v2 v4"),
+    "ldu": words(f"{_TYPES} global v2 v4"),
+    "st": words(f"{_TYPES} {_HINTS} {_SPACES} v2 v4"),
+    "atom": words(f"{_TYPES} {_HINTS} global shared add min max and or xor exch cas inc dec acq_rel noftz"),
+    "red": words(f"{_TYPES} {_HINTS} global shared add min max and or xor inc dec noftz"),
+    "membar": words("cta gl sys"),
+    "fence": words("cta gpu sys acq_rel sc"),
+    "prefetch": words("global local L1 L2"),
     "nanosleep": frozenset(["u32"]),
 }
 _REDUCTIONS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -37,7 +40,7 @@ def execute(m: Machine, ins: Instruction, mask: np.ndarray, full: bool) -> None:
     if ins.opcode in ("membar", "fence", "prefetch", "nanosleep"):
         return
     operand = next(o for o in ins.operands if isinstance(o, Mem))
-    space = next((s.removesuffix("__cta") for s in ins.modifiers if s in _SPACES.split()), "generic")
+    space = next((s.removesuffix("__cta") for s in ins.modifiers if s in words(_SPACES)), "generic")
     if space == "param":
         m.write(ins.operands[0], _parameter(m, ins, operand), mask, full, ins, signed=_signed(ins))
         return
@@ -61,7 +64,7 @@ def execute(m: Machine, ins: Instruction, mask: np.ndarray, full: bool) -> None:
         observer.access(access, m)
     mask = mask & m.lock.alive  # an observer may have split boxes
     if mask.any():
-        _perform(m, ins, Access(space, action, access.width, base, k, mask, ins.line, m.batch), kind, count, full)
+        _perform(m, ins, Access(space, action, access.width, base, k, mask, ins.line, m.batch), kind=kind, count=count, full=full)
 
 
 def _signed(ins: Instruction) -> bool:
@@ -108,7 +111,7 @@ def _check(m: Machine, ins: Instruction, access: Access) -> None:
             too_low = not m.memory.outside(high, end, bad)[row, lane]
             place = int(np.broadcast_to(low if too_low else high, bad.shape)[row, lane])
             what = f"out-of-bounds global {access.kind} of {access.width} bytes, {m.memory.nearest(place)}: {ins.text!r}"
-            m.violation(what, ins.line, bad, access.address, access.k, last=not too_low)
+            m.violation(what, ins.line, bad, access.address, k=access.k, last=not too_low)
     else:
         size = m.program.local_bytes if access.space == "local" else m.program.shared_bytes + m.launch.dynamic_shared
         bad = access.mask & ((low < 0) | (end > size))
@@ -116,7 +119,7 @@ def _check(m: Machine, ins: Instruction, access: Access) -> None:
             row, lane = (int(i) for i in np.argwhere(bad)[0])
             over = bool(np.broadcast_to(end > size, bad.shape)[row, lane])
             what = f"out-of-bounds {access.space} {access.kind} of {access.width} bytes, the array has {size} bytes: {ins.text!r}"
-            m.violation(what, ins.line, bad, access.address, access.k, last=over)
+            m.violation(what, ins.line, bad, access.address, k=access.k, last=over)
         if access.mask.any() and ins.opcode in ("st", "atom", "red") and access.space == "global":
             return
     odd = access.address % access.width
@@ -124,15 +127,16 @@ def _check(m: Machine, ins: Instruction, access: Access) -> None:
         if coefficient is not None:
             odd = odd | coefficient % access.width
     if (odd * access.mask).any():
-        m.violation(f"misaligned {access.space} {access.kind} of {access.width} bytes: {ins.text!r}", ins.line, access.mask & (odd != 0), access.address)
+        what = f"misaligned {access.space} {access.kind} of {access.width} bytes: {ins.text!r}"
+        m.violation(what, ins.line, access.mask & (odd != 0), access.address)
 
 
-def _perform(m: Machine, ins: Instruction, access: Access, kind: str, count: int, full: bool) -> None:
+def _perform(m: Machine, ins: Instruction, access: Access, *, kind: str, count: int, full: bool) -> None:
     bits = 8 * TYPE_BYTES[kind]
     storage = m.shared if access.space == "shared" else m.local
     row = _rows(m, access)
     if access.kind == "atomic":
-        _atomic(m, ins, access, kind, storage, row, full)
+        _atomic(m, ins, access, kind=kind, storage=storage, row=row, full=full)
         return
     register: Operand = ins.operands[0] if access.kind == "load" else ins.operands[1]
     items = register.items if isinstance(register, Vec) else (register,)
@@ -148,7 +152,7 @@ def _perform(m: Machine, ins: Instruction, access: Access, kind: str, count: int
                     value = unknown(OPAQUE, bits)
                 storage.store(row, address, access.mask, m.affine.resize(value, bits, False) if value is not LOADED else unknown(DATA, bits))
         else:
-            m.write(items[number], _load(m, access, address, bits, storage, row), access.mask, full, ins, signed=kind[0] == "s")
+            m.write(items[number], _load(m, access, address, bits, storage=storage, row=row), access.mask, full, ins, signed=kind[0] == "s")
 
 
 def _rows(m: Machine, access: Access) -> np.ndarray:
@@ -157,7 +161,7 @@ def _rows(m: Machine, access: Access) -> np.ndarray:
     return np.arange(m.batch.warps * 32).reshape(-1, 32)
 
 
-def _load(m: Machine, access: Access, address: np.ndarray, bits: int, storage: Storage | None, row: np.ndarray) -> Value:
+def _load(m: Machine, access: Access, address: np.ndarray, bits: int, *, storage: Storage | None, row: np.ndarray) -> Value:
     if access.space == "global":
         if m.memory.no_contents(address, access.mask):
             return LOADED
@@ -167,7 +171,7 @@ def _load(m: Machine, access: Access, address: np.ndarray, bits: int, storage: S
     return unknown(OPAQUE, bits) if access.k is not None else storage.load(row, address, access.mask, bits)
 
 
-def _atomic(m: Machine, ins: Instruction, access: Access, kind: str, storage: Storage | None, row: np.ndarray, full: bool) -> None:
+def _atomic(m: Machine, ins: Instruction, access: Access, *, kind: str, storage: Storage | None, row: np.ndarray, full: bool) -> None:
     """Lanes one after the other, as an order the hardware might choose; exact where memory has contents."""
     returns = ins.opcode == "atom"
     bits = 8 * TYPE_BYTES[kind]

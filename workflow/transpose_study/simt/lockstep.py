@@ -126,7 +126,7 @@ class Lockstep:
     # -- barriers ---------------------------------------------------------------------------------------------------------
 
     def wait(
-        self, at: int, target: int, mask: np.ndarray, number: int = 0, threads: int = 0, released: Callable[[np.ndarray], None] | None = None
+        self, at: int, target: int, mask: np.ndarray, *, number: int = 0, threads: int = 0, released: Callable[[np.ndarray], None] | None = None
     ) -> None:
         """Lanes of ``mask`` wait at the barrier instruction ``at`` (barrier ``number``) and continue at ``target``."""
         partial = mask.any(1) & (mask != self.alive).any(1)
@@ -149,10 +149,8 @@ class Lockstep:
         for at, waiting in list(self.barriers.items()):
             waiting.mask = waiting.mask & self.alive
             here = self._blocks(waiting.mask)
-            if waiting.threads:
-                ready = self._threads_at(waiting.number) >= waiting.threads
-            else:
-                ready = (here == self._blocks(self.alive)).all(1)
+            everyone = (here == self._blocks(self.alive)).all(1)
+            ready = self._threads_at(waiting.number) >= waiting.threads if waiting.threads else everyone
             ready = ready & here.any(1)
             if ready.any():
                 lanes = waiting.mask & np.repeat(ready, self.warps_per_block)[:, None]

@@ -17,7 +17,7 @@ from transpose_study.simt.boxes import Batch, Box, split
 from transpose_study.simt.flow import Flow, analyse, targets
 from transpose_study.simt.lockstep import Lockstep
 from transpose_study.simt.memory import Access, Buffer, GlobalMemory, Storage, Violation
-from transpose_study.simt.ptx import Imm, Instruction, Kernel, Operand, Pair, Reg, Sym, Vec
+from transpose_study.simt.ptx import Imm, Instruction, Kernel, Operand, Pair, Reg, Sym, Vec, words
 from transpose_study.simt.special import special_register
 from transpose_study.simt.values import DATA, OPAQUE, UNTRACKED, Coefficients, Hints, Value, constant, map_k, merge, unknown
 
@@ -75,12 +75,10 @@ class Program:
 class Machine:
     """Executes ``program`` for a batch. Boxes that do not behave alike are put into ``split`` and stop."""
 
-    def __init__(self, program: Program, launch: Launch, batch: Batch, memory: GlobalMemory, observers: Sequence[Observer], tracked: bool) -> None:
+    def __init__(self, program: Program, launch: Launch, batch: Batch, memory: GlobalMemory, *, observers: Sequence[Observer], tracked: bool) -> None:
         self.program, self.kernel, self.launch, self.batch = program, program.kernel, launch, batch
         if len(launch.arguments) != len(self.kernel.parameters):
-            raise StudyError(
-                f"takes {len(self.kernel.parameters)} parameters, {len(launch.arguments)} are given", where=f"kernel {self.kernel.name}"
-            )
+            raise StudyError(f"takes {len(self.kernel.parameters)} parameters, {len(launch.arguments)} are given", where=f"kernel {self.kernel.name}")
         self.affine, self.memory, self.observers, self.tracked = batch.affine, memory, observers, tracked
         self.registers: dict[str, Value] = {}
         self.constants: dict[tuple[int, int], Value] = {}
@@ -171,7 +169,7 @@ class Machine:
             if taken.any():
                 self.violation("the kernel traps", ins.line, taken)
         else:
-            ways = self._ways(index, ins, taken)
+            ways = self._ways(ins, taken)
             if rest.any():
                 ways.append((index + 1, rest))
             if len(ways) > 1:
@@ -182,7 +180,7 @@ class Machine:
             for target, lanes in ways:
                 self.lock.go(target, lanes)
 
-    def _ways(self, index: int, ins: Instruction, mask: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    def _ways(self, ins: Instruction, mask: np.ndarray) -> list[tuple[int, np.ndarray]]:
         places = targets(self.kernel, ins)
         if ins.opcode == "bra":
             return [(places[0], mask)] if mask.any() else []
@@ -208,7 +206,7 @@ class Machine:
                 result = loadstore.barrier_reduction(self, ins, lanes)
                 self.write(ins.operands[0], result, lanes, False, ins)
 
-        self.lock.wait(index, index + 1, mask, number, threads, released)
+        self.lock.wait(index, index + 1, mask, number=number, threads=threads, released=released)
 
     # -- operands ---------------------------------------------------------------------------------------------------------
 
@@ -246,13 +244,15 @@ class Machine:
                 return buffer.address
         raise StudyError(f"the address of {name} is not known", where=f"{self.kernel.source}, kernel {self.kernel.name}")
 
-    def write(self, operand: Operand, result: Value | tuple[Value, ...], mask: np.ndarray, full: bool, ins: Instruction, signed: bool = False) -> None:
+    def write(
+        self, operand: Operand, result: Value | tuple[Value, ...], mask: np.ndarray, full: bool, ins: Instruction, *, signed: bool = False
+    ) -> None:
         """Write a result, or one for each register of a vector or pair, in the lanes of ``mask``."""
         if isinstance(operand, (Vec, Pair)):
             parts = operand.items if isinstance(operand, Vec) else (operand.first, operand.second)
             values = result if isinstance(result, tuple) else (result,)
             for part, value in zip(parts, values, strict=False):
-                self.write(part, value, mask, full, ins, signed)
+                self.write(part, value, mask, full, ins, signed=signed)
             return
         value = result[0] if isinstance(result, tuple) else result
         if not isinstance(operand, Reg):
@@ -287,9 +287,7 @@ class Machine:
         if worst == UNTRACKED:
             raise NeedsShared
         if worst == DATA:
-            raise DataDependent(
-                f"control flow or an address depends on data loaded from memory: {ins.text!r}", where=self.kernel.where(ins)
-            )
+            raise DataDependent(f"control flow or an address depends on data loaded from memory: {ins.text!r}", where=self.kernel.where(ins))
         if worst == OPAQUE:
             self.divide(why == OPAQUE, value.hints)
         return value
@@ -309,7 +307,9 @@ class Machine:
 
     # -- faults -----------------------------------------------------------------------------------------------------------
 
-    def violation(self, what: str, line: int, lanes: np.ndarray, address: np.ndarray | None = None, k: Coefficients | None = None, last: bool = False) -> NoReturn:
+    def violation(
+        self, what: str, line: int, lanes: np.ndarray, address: np.ndarray | None = None, *, k: Coefficients | None = None, last: bool = False
+    ) -> NoReturn:
         """Raise for the first lane of ``lanes``; ``last`` names the block of the box where the address is greatest."""
         row, lane = (int(i) for i in np.argwhere(lanes)[0])
         box = self.batch.boxes[self.batch.box_of(row)]
@@ -320,9 +320,7 @@ class Machine:
             if (step > 0) == last and step:
                 index[axis] = box.count[axis] - 1
                 number += step * index[axis]
-        raise Violation(
-            what, kernel=self.kernel.name, line=line, block=box.block(index), thread=self.batch.thread(row, lane), address=number
-        )
+        raise Violation(what, kernel=self.kernel.name, line=line, block=box.block(index), thread=self.batch.thread(row, lane), address=number)
 
     def _barrier_fault(self) -> NoReturn:
         fault = self.lock.faults[0]
@@ -331,7 +329,7 @@ class Machine:
         self.violation(fault.why, self.kernel.instructions[fault.target].line, lanes)
 
 
-_CONTROL = frozenset("bra brx ret exit bar barrier trap".split())
+_CONTROL = words("bra brx ret exit bar barrier trap")
 _OTHER: dict[str, frozenset[str]] = {
     **loadstore.MODIFIERS,
     **warp.MODIFIERS,
@@ -340,6 +338,6 @@ _OTHER: dict[str, frozenset[str]] = {
     "ret": frozenset(["uni"]),
     "exit": frozenset(),
     "trap": frozenset(),
-    "bar": frozenset("sync red popc and or u32 pred cta".split()),
-    "barrier": frozenset("sync aligned cta red popc and or u32 pred".split()),
+    "bar": words("sync red popc and or u32 pred cta"),
+    "barrier": words("sync aligned cta red popc and or u32 pred"),
 }

@@ -10,7 +10,10 @@ from transpose_study.simt.limits import MAX_REGISTERS_PER_THREAD, MIN_REGISTERS_
 
 @dataclass(frozen=True)
 class Residency:
-    """Resident blocks by each limit. ``registers_per_thread`` is what a launch is given, ``shared_config_bytes`` is what an SM has as shared memory for this launch."""
+    """Resident blocks by each limit.
+
+    ``registers_per_thread`` is what a launch is given, ``shared_config_bytes`` what an SM has as shared memory for it.
+    """
 
     warps_per_block: int
     registers_per_thread: int
@@ -65,5 +68,6 @@ def residency(limits: Limits, threads: int, registers: int, shared_bytes: int, s
         warps_per_sm=limits.warps,
     )
     if found.limit_registers == 0:
-        raise StudyError(f"a block of {threads} threads with {registers} registers each needs more than the {limits.registers} of an SM")
+        what = f"a block of {threads} threads with {registers} registers each needs more than the {limits.registers} of an SM"
+        raise StudyError(what)
     return found

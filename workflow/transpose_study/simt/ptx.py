@@ -130,6 +130,7 @@ _LABEL = re.compile(r"\s*([$%\w]+)\s*:(?!:)")
 _NAME = re.compile(r"[%$_A-Za-z][\w$.]*")
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
 _FLOAT = re.compile(r"-?0([fFdD])([0-9a-fA-F]{8,16})")
+_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr\b(?:\s+\.\w+(?:\s+\d+)?)*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$")
 _DIRECTIVE_LINES = (".version", ".target", ".address_size", ".file", ".section", ".pragma", ".loc ", ".loc\t")
 _ARRAY = re.compile(
     r"(?P<linkage>\.extern|\.visible|\.weak)?\s*\.(?P<space>shared|global|const|local)\s+(?:\.align\s+(?P<align>\d+)\s+)?"
@@ -240,7 +241,7 @@ class _Parser:
         return kernel
 
     def _parameter(self, text: str, position: int) -> Parameter:
-        match = re.search(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr\b(?:\s+\.\w+(?:\s+\d+)?)*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$", text.strip())
+        match = _PARAMETER.search(text.strip())
         if not match or match.group(1) not in TYPE_BYTES:
             raise self.error(f"parameter {text.strip()!r} is not understood", position)
         return Parameter(match.group(2), match.group(1), TYPE_BYTES[match.group(1)] * int(match.group(3) or 1))
@@ -325,10 +326,15 @@ class _Parser:
         raise self.error(f"operand {text!r} is not understood", begin)
 
 
-SPECIAL_REGISTERS = frozenset(
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+SPECIAL_REGISTERS = words(
     "%tid %ntid %ctaid %nctaid %laneid %warpid %nwarpid %smid %nsmid %gridid %clock %clock_hi %clock64 %globaltimer "
     "%globaltimer_lo %lanemask_eq %lanemask_lt %lanemask_le %lanemask_gt %lanemask_ge %dynamic_smem_size "
-    "%total_smem_size %cluster_ctaid %cluster_nctaid %cluster_ctarank %cluster_nctarank".split()
+    "%total_smem_size %cluster_ctaid %cluster_nctaid %cluster_ctarank %cluster_nctarank"
 )
 
 

@@ -107,7 +107,7 @@ _REGISTER = re.compile(r"(UR|R|UP|P|B)(Z|T|\d+)$")  # a byte or half selector ma
 
 
 def _arg(text: str) -> Arg:
-    body = text.split(" ")[0].replace(".reuse", "") if not text.startswith("`(") else text
+    body = text.split(" ", maxsplit=1)[0].replace(".reuse", "") if not text.startswith("`(") else text
     not_ = body.startswith(("!", "~"))
     body = body[1:] if not_ else body
     negated = body.startswith("-") and not re.match(r"-(?:\d|0x|INF|QNAN)", body)

@@ -125,7 +125,7 @@ def scaled_add(m: SassReader, ins: MachineInstruction) -> Writes:
     return [(target, total, 32), *((p, carried, 0) for p in beside[:1]), *((p, unknown(DATA), 0) for p in beside[1:])]
 
 
-def _funnel(affine: Affine, low: Value, high_word: Value, by: Value, left: bool, high: bool, signed: bool) -> Value:
+def _funnel(affine: Affine, low: Value, high_word: Value, by: Value, *, left: bool, high: bool, signed: bool) -> Value:
     """One word of the 64-bit number high_word:low, shifted; the single-word cases stay affine."""
     if not left and high:
         return affine.shift_right(high_word, by, signed)
@@ -146,7 +146,7 @@ def shift(m: SassReader, ins: MachineInstruction) -> Writes:
     high = "HI" in modifiers
     if not left and not high and not any(x in modifiers for x in ("U64", "S64")):
         return [(ins.args[0], m.affine.shift_right(a, by, signed), 32)]
-    return [(ins.args[0], _funnel(m.affine, a, c, by, left, high, signed), 32)]
+    return [(ins.args[0], _funnel(m.affine, a, c, by, left=left, high=high, signed=signed), 32)]
 
 
 def compare(m: SassReader, ins: MachineInstruction) -> Writes:
@@ -156,10 +156,8 @@ def compare(m: SassReader, ins: MachineInstruction) -> Writes:
     unsigned = "U32" in modifiers or "U64" in modifiers
     bits = 64 if "U64" in modifiers or "S64" in modifiers or "64" in modifiers else 32
     a, b = m.read(ins.args[2], bits), m.read(ins.args[3], bits)
-    if op in ("t", "f"):
-        result = Value(np.full((1, 1), op == "t"))
-    else:
-        result = m.affine.compare(op, a, b, not unsigned)
+    fixed = Value(np.full((1, 1), op == "t"))
+    result = fixed if op in ("t", "f") else m.affine.compare(op, a, b, not unsigned)
     if "EX" in modifiers and op not in ("t", "f"):
         low = m.predicate(ins.args[5])
         same = m.affine.compare("eq", a, b, signed=True)

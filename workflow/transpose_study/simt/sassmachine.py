@@ -17,16 +17,18 @@ from transpose_study.simt.boxes import Batch, Box, Pending, split, whole_grid
 from transpose_study.simt.lockstep import Lockstep
 from transpose_study.simt.machine import DataDependent, Launch
 from transpose_study.simt.memory import Buffer
+from transpose_study.simt.ptx import words
 from transpose_study.simt.sass import INSTRUCTION_BYTES, Arg, MachineCode, MachineInstruction
 from transpose_study.simt.sassalu import HANDLERS, destinations, invert_predicate, is_predicate
 from transpose_study.simt.special import special_register
 from transpose_study.simt.values import DATA, OPAQUE, Hints, Value, constant, merge, unknown
 
-_CONTROL = frozenset("BRA EXIT BSSY BSYNC BREAK BAR CALL RET BRX JMP JMX".split())
-_SILENT = frozenset(  # write no register, or none that control flow could use
-    "NOP STG STS STL ST RED REDG REDS MEMBAR ERRBAR CCTL CCTLL FENCE DEPBAR LDGDEPBAR LDGSTS YIELD NANOSLEEP WARPSYNC BMOV PREFETCH UCGABAR_ARV UCGABAR_WAIT".split()
+_CONTROL = words("BRA EXIT BSSY BSYNC BREAK BAR CALL RET BRX JMP JMX")
+_SILENT = words(  # write no register, or none that control flow could use
+    "NOP STG STS STL ST RED REDG REDS MEMBAR ERRBAR CCTL CCTLL FENCE DEPBAR LDGDEPBAR LDGSTS YIELD NANOSLEEP WARPSYNC BMOV "
+    "PREFETCH UCGABAR_ARV UCGABAR_WAIT"
 )
-_MEMORY = frozenset("LDG STG LDS STS LD ST LDL STL ATOM ATOMG ATOMS RED REDG".split())
+_MEMORY = words("LDG STG LDS STS LD ST LDL STL ATOM ATOMG ATOMS RED REDG")
 
 
 @dataclass
@@ -103,7 +105,7 @@ class SassMachine:
         uniform = ins.args[0].kind in ("UR", "UP")
         lanes = np.broadcast_to(mask.any(1)[:, None], mask.shape) if uniform and not full else mask
         for target, value, bits in self._values(ins):
-            self._write(target, value, bits, lanes, full, guard)
+            self._write(target, value, bits, lanes, full=full, guard=guard)
 
     def _values(self, ins: MachineInstruction) -> list[tuple[Arg, Value, int]]:
         if ins.opcode in ("S2R", "S2UR", "CS2R"):
@@ -192,7 +194,7 @@ class SassMachine:
             raise StudyError(f"barrier {ins.text!r} is not understood", where=self.code.where(ins))
         numbers = [int(a.number or 0) for a in ins.args if a.kind == "int"]
         if mask.any():
-            self.lock.wait(index, index + 1, mask, numbers[0] if numbers else 0, numbers[1] if len(numbers) > 1 else 0)
+            self.lock.wait(index, index + 1, mask, number=numbers[0] if numbers else 0, threads=numbers[1] if len(numbers) > 1 else 0)
 
     def _label(self, ins: MachineInstruction) -> int:
         name = next(a.text for a in ins.args if a.kind == "label")
@@ -226,10 +228,8 @@ class SassMachine:
 
     def predicate(self, arg: Arg) -> Value:
         """See :class:`~.sassalu.SassReader`."""
-        if arg.number is None:
-            value = Value(np.ones((1, 1), bool))
-        else:
-            value = self.registers.get((arg.kind, arg.number), unknown(DATA, 8))
+        true = Value(np.ones((1, 1), bool))
+        value = true if arg.number is None else self.registers.get((arg.kind, arg.number), unknown(DATA, 8))
         return invert_predicate(value) if arg.not_ else value
 
     def _word(self, kind: str, number: int) -> Value:
@@ -244,7 +244,7 @@ class SassMachine:
         upper = self.affine.shift_left(self.affine.resize(high, 64, False), constant(32, 32))
         return self.affine.add(self.affine.resize(low, 64, False), upper)
 
-    def _write(self, target: Arg, value: Value, bits: int, mask: np.ndarray, full: bool, guard: Value | None) -> None:
+    def _write(self, target: Arg, value: Value, bits: int, mask: np.ndarray, *, full: bool, guard: Value | None) -> None:
         if target.number is None:
             return
         if bits == 64:
@@ -252,8 +252,8 @@ class SassMachine:
                 value = unknown(DATA, 64)
             low = self.affine.resize(value, 32, False)
             high = self.affine.resize(self.affine.shift_right(value, constant(32, 32), signed=True), 32, False)
-            self._write(target, low, 32, mask, full, guard)
-            self._write(Arg(target.kind, target.number + 1), high, 32, mask, full, guard)
+            self._write(target, low, 32, mask, full=full, guard=guard)
+            self._write(Arg(target.kind, target.number + 1), high, 32, mask, full=full, guard=guard)
             stored = self._word(target.kind, target.number), self._word(target.kind, target.number + 1)
             if stored[0] is low and stored[1] is high:
                 self.pairs[(target.kind, target.number)] = (value, low, high)

@@ -22,6 +22,7 @@ Coefficients = tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]
 INTEGER = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 MOST_HINTS = 6  # kept for one value
+MOST_PARTS = 64  # into which one split by remainders may cut a box
 _BIG = float(2**62)
 
 
@@ -275,7 +276,11 @@ class Affine:
         out = Value(np.where(divides, base // divisor, first), map_k(k, lambda c: np.where(divides, c // divisor, 0)), source.why, source.hints)
         wrong = ~(divides | fixed)
         once = (last - first <= 1).all()
-        hint = Hint("cut", base - last * divisor, k, "lt") if once else Hint("mod", base, k, modulus=int(divisor.max())) if divisor.max() <= 64 else None  # type: ignore[arg-type]
+        hint = None
+        if k is not None and once:
+            hint = Hint("cut", base - last * divisor, k, "lt")
+        elif k is not None and divisor.max() <= MOST_PARTS:
+            hint = Hint("mod", base, k, modulus=int(divisor.max()))
         return self._spoil(out, wrong if wrong.any() else None, hint)
 
     def divide(self, a: Value, b: Value, signed: bool) -> tuple[Value, Value]:
@@ -296,8 +301,8 @@ class Affine:
                 quotient, remainder = quotient + fix, remainder - fix * safe
             quotient = np.where(y == 0, np.array(-1).astype(quotient.dtype), quotient).astype(x.dtype)
             remainder = np.where(y == 0, x, remainder).astype(x.dtype)
-            why, hint = worst(a, b), all_hints(a, b)
-            return Value(quotient.view(kind), None, why, hint), Value(remainder.view(kind), None, why, hint)
+            why, hints = worst(a, b), all_hints(a, b)
+            return Value(quotient.view(kind), None, why, hints), Value(remainder.view(kind), None, why, hints)
         base, k, bad, hint = self.form(a, signed)
         divisor = b.base.astype(np.int64) if signed else b.base.view(UNSIGNED[bits]).astype(np.int64)
         low, _ = self.bounds(base, k)

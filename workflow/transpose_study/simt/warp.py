@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpose_study.simt.ptx import Instruction, Pair
+from transpose_study.simt.ptx import Instruction, Pair, words
 from transpose_study.simt.values import KNOWN, LOADED, Value, unknown
 
 
@@ -111,9 +111,9 @@ def _shared(base: np.ndarray, source: Value, mask: np.ndarray) -> Value:
 
 
 MODIFIERS = {
-    "shfl": frozenset("sync up down bfly idx b32".split()),
-    "vote": frozenset("sync all any uni ballot pred b32".split()),
+    "shfl": words("sync up down bfly idx b32"),
+    "vote": words("sync all any uni ballot pred b32"),
     "activemask": frozenset(["b32"]),
-    "match": frozenset("sync any all b32 b64".split()),
-    "redux": frozenset("sync add min max and or xor s32 u32 b32".split()),
+    "match": words("sync any all b32 b64"),
+    "redux": words("sync add min max and or xor s32 u32 b32"),
 }
