@@ -160,7 +160,7 @@ def project(tmp_path):
         (lambda d: d["formulas"].update(tiles="blocks[looped]"), "unknown kernel 'looped'; did you mean"),
         (lambda d: d["formulas"].update(tiles="block[copy]"), "'block' is no measured quantity; did you mean 'blocks'"),
         (lambda d: d["formulas"].update(tiles="2 *"), "'2 *' is no formula"),
-        (lambda d: d["formulas"].update(tiles="max(rows, 2)"), "'max(rows, 2)' in the formula"),
+        (lambda d: d["formulas"].update(tiles="sum(rows, 2)"), "'sum(rows, 2)' in the formula"),
         (lambda d: d["formulas"].update(tiles="speedup[copy]"), "speedup is written speedup[kernel, other]"),
         (lambda d: d["kernels"]["copy"].update(cell="copi"), "unknown variant 'copi'; did you mean 'copy'"),
         (lambda d: d["kernels"]["copy"].update(cell="tiled"), "tiled takes block_rows, the cell of copy gives none"),

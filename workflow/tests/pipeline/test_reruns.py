@@ -14,8 +14,8 @@ from projects import ROOT, Job, Project, rules, shape_name
 
 FIRST, SECOND = shape_name(measured_shape()), shape_name(other_shape())
 BATCHES = ("counters", "duration", "source")
-WRITING = {"resolve_config", "aggregate", "draw", "write"}  # what neither compiles nor measures
-FOLLOWING = {"describe_environment", "aggregate", "draw", "write"}  # what any new measurement is followed by
+WRITING = {"resolve_config", "aggregate", "judge", "draw", "write"}  # what neither compiles nor measures
+FOLLOWING = {"describe_environment", "aggregate", "judge", "draw", "write"}  # what any new measurement is followed by
 
 
 def on_gpu(*groups: str) -> set[Job]:
@@ -84,7 +84,7 @@ def test_comments_and_white_space_are_no_edits(edited: Project) -> None:
     snakefile = edited.path("Snakefile")
     snakefile.write_text("# a comment\n" + snakefile.read_text(encoding="utf-8"), encoding="utf-8")
     jobs = plan(edited)
-    assert rules(jobs) <= {"aggregate", "draw", "write"}, jobs  # the registry's digest sees the white space in the expression
+    assert rules(jobs) <= {"aggregate", "judge", "draw", "write"}, jobs  # the registry's digest sees the white space in the expression
 
 
 WORDS = {
