@@ -130,6 +130,7 @@ def copy_project(parent: Path) -> Project:
     recorded = quick_config()
     text = yaml.safe_dump({k: recorded[k] for k in ("study", "shapes", "axes", "variants")} | {
         "device": "archive", "replay": NAMED, "run": "mine", "report": {"formats": ["md"]},
+        "paper": {"language": ["en"]},
     }, sort_keys=False)  # fmt: skip
     project.path("config/config.yaml").write_text(text, encoding="utf-8")
     return project

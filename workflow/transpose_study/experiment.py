@@ -6,6 +6,7 @@ The Snakefile makes one from its ``config``; every command after the measurement
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -160,7 +161,7 @@ class Experiment:
 
     def tables(self) -> list[str]:
         """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
-        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "published", "ratios", *self.scan_axes()]
+        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "banks", "published", "ratios", *self.scan_axes()]
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""
@@ -305,7 +306,11 @@ class Experiment:
                 raise StudyError(f"{name} needs at least one launch", where=where)
 
     def guard_folder(self) -> None:
-        """Stop if the results folder holds another GPU's run, or a live run that a replay would overwrite."""
+        """Stop if the results folder cannot be written, holds another GPU's run, or a live run that a replay would overwrite."""
+        there = next(p for p in (self.paths.folder, *self.paths.folder.parents) if p.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            what = "is no folder" if not there.is_dir() else "cannot be written"
+            raise StudyError(f"{what}, so no results can go there", where=str(there), hint="make it writable, or use --config run=NAME")
         identity = self.paths.identity
         if not identity.exists():
             return

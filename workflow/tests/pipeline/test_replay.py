@@ -28,7 +28,7 @@ def decimal_comma(folder: Path) -> dict[str, str]:
 def first(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A finished replay in all formats."""
     project = copy_project(tmp_path_factory.mktemp("first"))
-    project.configure(report={"formats": FORMATS})
+    project.configure(report={"formats": FORMATS}, paper=None)
     project.snakemake("all", env={"LC_ALL": "C.UTF-8"})
     return project
 
@@ -38,7 +38,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Another one, in a folder of another name, another home and time zone, with a decimal comma where the machine has one."""
     parent = tmp_path_factory.mktemp("another folder, with a comma")
     project = copy_project(parent)
-    project.configure(report={"formats": FORMATS})
+    project.configure(report={"formats": FORMATS}, paper=None)
     home = parent / "home"
     home.mkdir()
     project.snakemake("all", env=decimal_comma(home) | {"TZ": "Asia/Tokyo", "HOME": str(home), "PYTHONHASHSEED": "77"})
@@ -56,7 +56,7 @@ def test_makes_every_table_figure_and_report(first: Project) -> None:
         recorded = {Path(n).name for n in archive.namelist() if n.startswith("tables/")}
     made = {p.name for p in first.path("results/mine/transpose/tables").iterdir()}
     assert recorded <= made
-    assert {p.name for p in first.path("results/mine/transpose/report").iterdir()} == {f"transpose.{f}" for f in FORMATS}
+    assert {f"transpose.{f}" for f in FORMATS} <= {p.name for p in first.path("results/mine/transpose/report").iterdir()}
     figures = first.path("results/mine/transpose/figures")
     assert {p.stem for p in figures.glob("*.svg")} == {p.stem for p in figures.glob("*.png")} != set()
 

@@ -7,6 +7,8 @@ is made up. All shapes get the values of the one recorded shape, each under its 
 this look at which steps run again, never at the values. A cell that was not recorded is an error.
 
 TRANSPOSE_STUDY_STANDIN_SLEEP makes every timing process wait so many seconds, to be killed in the middle.
+TRANSPOSE_STUDY_STANDIN_NCU is ``missing`` for a machine without ncu, or a text that the real ncu printed when it gave nothing
+(material/ncu/README.md names where each was recorded).
 """
 
 from __future__ import annotations
@@ -102,10 +104,14 @@ def ncu(module: Any) -> None:
     """ncu is there, and its report is the list of launches it was asked for."""
     with zipfile.ZipFile(ARCHIVE) as archive:
         version = json.loads(archive.read("environment.json"))["ncu"]
-    module.find_ncu = lambda: Path("ncu")
+    refusal = os.environ.get("TRANSPOSE_STUDY_STANDIN_NCU", "")
+    module.find_ncu = lambda: None if refusal == "missing" else Path("ncu")
     module.version = lambda path: version
 
     def profile(path: Path, batch: Any, metrics: Any, kernels: Any, job: str, uuid: str, report: Path, timeout_s: float) -> Any:
+        if refusal:
+            text = Path(refusal).read_text(encoding="utf-8")
+            return module.NcuResult(None, module.explain(text, 1), text, False)
         report.parent.mkdir(parents=True, exist_ok=True)
         report.write_text(json.dumps(json.loads(job) | {"batch": batch.name}), encoding="utf-8")
         return module.NcuResult(report, "", "", False)
