@@ -7,6 +7,7 @@ rule predict:
         kernels=EXPERIMENT.kernel_records(),
     output:
         quantities=f"{RUN}/predicted.csv",
+        banks=f"{RUN}/predicted_banks.csv",
         check=f"{RUN}/predicted_check.csv",
     log:
         f"{RUN}/logs/predict.log",

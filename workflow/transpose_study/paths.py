@@ -71,6 +71,11 @@ class RunPaths:
         return self.folder / "predicted.csv"
 
     @property
+    def predicted_banks(self) -> Path:
+        """Words of shared memory, by bank, that one warp of each kernel touches."""
+        return self.folder / "predicted_banks.csv"
+
+    @property
     def predicted_check(self) -> Path:
         """Verdict of every cell, without a GPU."""
         return self.folder / "predicted_check.csv"

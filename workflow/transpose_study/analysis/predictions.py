@@ -1,4 +1,4 @@
-"""tables/predictions.csv and instructions.csv: what was predicted beside what was measured, and how far they are apart."""
+"""tables/predictions.csv, instructions.csv and banks.csv: what was predicted beside what was measured, and how far they are apart."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ PREFIX, SUFFIX = "instructions_by_opcode[", "]"
 WITHIN = 0.005  # of the predicted sectors: how far the hardware's own counter of store sectors strays between launches
 COLUMNS = ["quantity", "predicted", "measured", "difference", "unit", "note"]
 INSTRUCTION_COLUMNS = ["opcode", "predicted_per_warp", "measured_per_warp", "predicted", "measured", "difference", "note"]
+
+BANK_COLUMNS = ["access", "lane", "bank_row", "bank", "wavefronts", "rows_of_banks"]
 
 CHECK_FAILED = "check_failed"  # 1 where the check finds a fault: predicted by the emulator, measured by the GPU
 CARVE_OUT = ("limit_shared_memory", "resident_blocks_per_sm", "theoretical_occupancy_pct")
@@ -57,7 +59,7 @@ class Predictions:
 
 
 def write_predictions(run: Run, counters: list[Row], opcodes: list[Row]) -> None:
-    """Write predictions.csv and instructions.csv, for each configured cell, in the order of the tables."""
+    """Write predictions.csv, instructions.csv and banks.csv, for each configured cell, in the order of the tables."""
     predictions = Predictions(run)
     names = run.study.key_columns
     measured: dict[Key, dict[str, Row]] = {}
@@ -79,6 +81,9 @@ def write_predictions(run: Run, counters: list[Row], opcodes: list[Row]) -> None
             table.append({**run.columns(cell), "note": f"not predicted: {reason}"})
     write_table(run.experiment.paths.table("predictions"), [*names, *COLUMNS], table, run.provenance)
     write_table(run.experiment.paths.table("instructions"), [*names, *INSTRUCTION_COLUMNS], instructions, run.provenance)
+    path = run.experiment.paths.predicted_banks
+    banks = read_csv(path, [*names, *BANK_COLUMNS]) if path.exists() else []
+    write_table(run.experiment.paths.table("banks"), [*names, *BANK_COLUMNS], banks, run.provenance)
 
 
 def _key(row: Row, names: list[str]) -> Key:
@@ -88,7 +93,7 @@ def _key(row: Row, names: list[str]) -> Key:
 class _Cell:
     """One cell's predictions beside its measurements."""
 
-    def __init__(self, run: Run, group: str, cell: Cell, predicted: Mapping[str, Predicted], measured: Mapping[str, Row], mix: list[Row]) -> None:
+    def __init__(self, run: Run, group: str, cell: Cell, *, predicted: Mapping[str, Predicted], measured: Mapping[str, Row], mix: list[Row]) -> None:
         self.run, self.group, self.cell, self.predicted, self.measured, self.mix = run, group, cell, predicted, measured, mix
 
     def rows(self) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from transpose_study.experiment import Experiment
 
 # Folders and files of a run; ncu's own reports only on request. The report's other formats come from these.
 FOLDERS = ("build", "raw", "tables", "figures", "report", "logs")
-FILES = ("run_config.yaml", "environment.json", "predicted.csv", "predicted_check.csv")
+FILES = ("run_config.yaml", "environment.json", "predicted.csv", "predicted_banks.csv", "predicted_check.csv")
 LEFT_OUT = (".part", ".ncu-rep", ".png", ".pdf", ".ipynb")
 PARTS = "parts"  # raw/counters/parts/ is joined in raw/counters/
 

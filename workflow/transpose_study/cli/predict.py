@@ -17,7 +17,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run_predict(args: argparse.Namespace, log: Log) -> None:
-    """Write predicted.csv and predicted_check.csv."""
+    """Write predicted.csv, predicted_banks.csv and predicted_check.csv."""
     from transpose_study.simt.predict import predict_run
 
     predict_run(settings(args), args.run, log)

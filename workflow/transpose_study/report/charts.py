@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from transpose_study import expressions
-from transpose_study.report import counter_charts, style
+from transpose_study.report import counter_charts, prediction_charts, style
 from transpose_study.report.palette import INK, MUTED
 from transpose_study.report.values import Results
 from transpose_study.report.wording import number
@@ -219,4 +219,5 @@ def drift(results: Results, options: Options) -> Figure:
 
 KINDS: dict[str, Callable[[Results, Options], Figure]] = {
     "sweep": sweep, "ladder": ladder, "scan": scan, "bars": counter_charts.bars, "grid": counter_charts.grid, "drift": drift,
+    "agreement": prediction_charts.agreement, "banks": prediction_charts.banks,
 }  # fmt: skip

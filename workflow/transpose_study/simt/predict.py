@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log, Progress
 from transpose_study.records import write_csv
 from transpose_study.registry import Cell, Kernel, Study, Values
 from transpose_study.simt import emulate
-from transpose_study.simt.cells import CompiledKernel, predict_cell
+from transpose_study.simt.cells import CompiledKernel, launch_of, predict_cell
+from transpose_study.simt.explain import bank_picture
 
 COLUMNS = ["quantity", "value", "unit", "reason"]
+BANK_COLUMNS = ["access", "lane", "bank_row", "bank", "wavefronts", "rows_of_banks"]
 
 
 class Plan:
@@ -58,7 +61,7 @@ class Plan:
 
 
 def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:
-    """Predict and check every cell; write ``predicted.csv`` and ``predicted_check.csv``."""
+    """Predict and check every cell; write ``predicted.csv``, ``predicted_banks.csv`` and ``predicted_check.csv``."""
     plan = Plan(settings, run)
     cells = list(plan.cells())
     rows: list[dict[str, Any]] = []
@@ -72,8 +75,38 @@ def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:
             rows += [plan.study.key(cell) | {"quantity": p.quantity, "value": p.value, "unit": p.unit, "reason": p.reason} for p in found]
         progress.update(number + 1)
     write_csv(plan.paths.predicted, [*plan.study.key_columns, *COLUMNS], _sorted(plan.study, rows, "quantity"))
+    banks = _sorted(plan.study, _banks(plan, cells), "access")
+    write_csv(plan.paths.predicted_banks, [*plan.study.key_columns, *BANK_COLUMNS], banks)
     checked = check_cells(plan, list(plan.edge_cells()), cells, log)
     write_csv(plan.paths.predicted_check, [*plan.study.key_columns, *emulate.COLUMNS], _sorted(plan.study, checked, "status"))
+
+
+def _banks(plan: Plan, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The bank picture of each kernel at the first shape that it can run, one row a lane of its load and of its store."""
+    rows: list[dict[str, Any]] = []
+    done: set[str] = set()
+    for cell in cells:
+        name = plan.study.kernel_name(cell)
+        if name in done or plan.refusal(cell)[1]:
+            continue
+        done.add(name)
+        try:
+            kernel = plan.kernel(cell)
+            picture = bank_picture(kernel.program, launch_of(plan.study, cell, kernel.program))
+        except StudyError:
+            continue  # what is wrong with the kernel stands in predicted.csv and predicted_check.csv
+        for access, words, wavefronts in (
+            (
+                ("load", picture.load, picture.load_wavefronts),
+                ("store", picture.store, picture.store_wavefronts),
+            )
+            if picture
+            else ()
+        ):
+            common = {"access": access, "wavefronts": wavefronts, "rows_of_banks": picture.rows if picture else 0}
+            for lane, (row, bank) in enumerate(words):
+                rows.append(plan.study.key(cell) | common | {"lane": lane, "bank_row": row, "bank": bank})
+    return rows
 
 
 def check_group(settings: Mapping[str, Any], run: Path, log: Log) -> int:
