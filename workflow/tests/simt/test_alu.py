@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import contents, fill, plain
+from launches import contents, fill, plain
 from transpose_study.simt import ptx
 from transpose_study.simt.blocks import run_grid
 from transpose_study.simt.machine import Program

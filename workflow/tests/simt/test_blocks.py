@@ -3,13 +3,12 @@
 import time
 
 import pytest
-from conftest import LADDER, STUDY, cell_of, launch_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launches import LADDER, STUDY, cell_of, launch_of, plain
+from other_kernels import DATA_DEPENDENT, OTHERS
 from transpose_study.simt.blocks import count_memory
 from transpose_study.simt.machine import DataDependent
-
-from kernels import DATA_DEPENDENT, OTHERS
 
 shapes = st.tuples(st.integers(1, 150), st.integers(1, 150))
 

@@ -4,11 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from conftest import fill, launch_of, plain
+from launches import fill, launch_of, plain
+from other_kernels import FAULTY, OTHERS, SIGNATURE, faulty
 from transpose_study.simt.checker import check_output, check_rules
 from transpose_study.simt.memory import Violation
-
-from kernels import FAULTY, OTHERS, SIGNATURE, faulty
 
 ROWS, COLS = 64, 96
 

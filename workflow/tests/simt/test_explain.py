@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from conftest import ROOT, launch_of
+from launches import ROOT, launch_of
 from transpose_study.cli import main
 from transpose_study.simt.explain import Touch, bank_picture, svg_picture, terminal_picture, touches
 

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from conftest import LADDER, STUDY, cell_of, contents, fill, launch_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launches import LADDER, STUDY, cell_of, contents, fill, launch_of, plain
+from other_kernels import OTHERS
 from transpose_study.errors import StudyError
 from transpose_study.simt import ptx
 from transpose_study.simt.blocks import count_memory, run_grid
 from transpose_study.simt.machine import Program
 from transpose_study.simt.memory import Violation
-
-from kernels import OTHERS
 
 
 def distinct(rows: int, cols: int) -> np.ndarray:

@@ -7,7 +7,8 @@ import zipfile
 
 import pandas as pd
 import pytest
-from conftest import BLOCK_ROWS, ROOT
+from launches import BLOCK_ROWS, ROOT
+from other_kernels import FAULTY, OTHERS, faulty
 from transpose_study.analysis.aggregation import write_tables
 from transpose_study.cli import main
 from transpose_study.experiment import Experiment
@@ -17,8 +18,6 @@ from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.registry import Study
 from transpose_study.simt.predict import predict_run
-
-from kernels import FAULTY, OTHERS, faulty
 
 RECORDED = [ROOT / "workflow/tests/material/nvidia-h200-quick.crate.zip", *sorted((ROOT / "results/archive").glob("*.crate.zip"))]
 

@@ -1,7 +1,7 @@
 """Warp instructions from machine code: hand counts, every architecture, and what cannot be told."""
 
 import pytest
-from conftest import LADDER, STUDY, cell_of, launch_of, plain
+from launches import LADDER, STUDY, cell_of, launch_of, plain
 from transpose_study.errors import StudyError
 from transpose_study.simt import cubin, sass
 from transpose_study.simt.sassmachine import count_instructions

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from conftest import ROOT, launch_of
+from launches import ROOT, launch_of
 from transpose_study.simt.blocks import count_memory
 from transpose_study.simt.limits import limits_of
 from transpose_study.simt.occupancy import residency
