@@ -169,6 +169,7 @@ def test_a_variant_left_out_of_the_configuration(tmp_path):
     config = synthetic.base_config(shapes=[{"rows": 4096, "cols": 4096}], variants=["copy", "tiled_padded", "memcpy"])
     judged = verdicts(run_of(tmp_path / "run", synthetic.Model(), config))
     assert judged["conflict-slower"]["verdict"] == NOT_MEASURED and "tiled" in judged["conflict-slower"]["reason"]
+    assert judged["loop-beats-naive"]["reason"].endswith("no cell naive_write_coalesced, block_rows 32 at 4096x4096")
     assert judged["tiling-coalesces-both"]["verdict"] == HOLDS  # of the tiles this run has
 
 

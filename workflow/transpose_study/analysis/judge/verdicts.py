@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transpose_study.analysis.formulas import Missing, comparisons
-from transpose_study.analysis.judge.cells import Binding, Place
+from transpose_study.analysis.judge.cells import Binding, Place, places
 from transpose_study.analysis.judge.claims import Claim, Part
 from transpose_study.analysis.judge.decide import CANNOT_BE_TOLD, DOES_NOT_HOLD, HOLDS, NOT_MEASURED, combine, compare, within
 from transpose_study.analysis.judge.measure import Ends, Measure
@@ -48,7 +48,7 @@ def write_verdicts(experiment: Experiment, claims: Sequence[Claim], tidy: Tidy) 
     for claim in claims:
         compared = [c for part in claim.parts for c in _Judge(experiment, tidy, claim).part(part)]
         summary.append(_claim_row(tidy, claim, compared))
-        details += [_part_row(tidy, claim, c) for c in compared]
+        details += [_part_row(claim, c) for c in compared]
     provenance = Provenance(experiment)
     write_table(experiment.paths.table("claims"), CLAIM_COLUMNS, summary, provenance)
     write_table(experiment.paths.table("claim_parts"), PART_COLUMNS, details, provenance)
@@ -72,10 +72,17 @@ class _Judge:
             except NoRow as missing:
                 absent.append(str(missing))
         if not found:
-            texts = "; ".join(dict.fromkeys(s.text for a in part.aliases for s in self.claim.cells[a]))
-            why = absent[0] if absent else f"not measured: this run has no cell of {texts} at {self.experiment.main_group}"
+            why = absent[0] if absent else self._unconfigured(part)
             found = [Comparison(part.number, part.measure, (), None, "", None, None, NOT_MEASURED, why, ())]
         return found
+
+    def _unconfigured(self, part: Part) -> str:
+        """Which cells of the part this run's configuration leaves out."""
+        cells = [self.claim.cells[a] for a in part.aliases]
+        empty = [c for c in cells if not places(self.experiment, c)] or cells
+        texts = "; ".join(dict.fromkeys(s.text for selectors in empty for s in selectors))
+        groups = ", ".join(dict.fromkeys(s.group for selectors in empty for s in selectors))
+        return f"{NOT_MEASURED}: this run's configuration has no cell {texts} at {groups}"
 
     def _bound(self, part: Part, binding: Binding) -> list[Comparison]:
         pieces = comparisons(part.measure, where=self.claim.where)
@@ -170,15 +177,15 @@ def _claim_row(tidy: Tidy, claim: Claim, compared: Sequence[Comparison]) -> Row:
         ),
         "source": "; ".join(claim.sources), "says": claim.says, "says_zh": claim.says_zh, "kind": claim.kind,
         "expected": "; ".join(dict.fromkeys(expected_text(p) for p in claim.parts)), "note": claim.note, "changed": claim.changed,
-        "cell": _cells(tidy, (p for c in compared for p in c.places)),
+        "cell": _cells(p for c in compared for p in c.places),
     }  # fmt: skip
 
 
-def _part_row(tidy: Tidy, claim: Claim, c: Comparison) -> Row:
+def _part_row(claim: Claim, c: Comparison) -> Row:
     part = claim.parts[c.part - 1]
     row: Row = {
         "id": claim.id, "part": c.part, "says": part.says or claim.says, "kind": part.kind, "over": part.over, "condition": c.condition,
-        "cell": _cells(tidy, c.places), "group": "; ".join(dict.fromkeys(p.group for p in c.places)),
+        "cell": _cells(c.places), "group": "; ".join(dict.fromkeys(p.group for p in c.places)),
         "cache_mode": "; ".join(dict.fromkeys(p.mode for p in c.places)) if {"timings", "ratios"} & set(c.tables) else "",
         "threshold": c.threshold, "noise_floor_pct": c.floor, "verdict": c.verdict, "reason": c.reason, "source_table": "; ".join(c.tables),
     }  # fmt: skip
@@ -189,7 +196,7 @@ def _part_row(tidy: Tidy, claim: Claim, c: Comparison) -> Row:
     return row
 
 
-def _cells(tidy: Tidy, places: Iterable[Place]) -> str:
+def _cells(named: Iterable[Place]) -> str:
     """Cells as ``variant, axis value; ...``, each once."""
-    texts = (", ".join([p.cell.variant.name, *(f"{a} {v}" for a, v in p.cell.kernel_values.items())]) for p in places)
+    texts = (", ".join([p.cell.variant.name, *(f"{a} {v}" for a, v in p.cell.kernel_values.items())]) for p in named)
     return "; ".join(dict.fromkeys(texts))
