@@ -22,14 +22,16 @@ BATCH = "profile "  # before a batch's name, a stage of the journal
 SOURCE = re.compile(r"<dc:source>([^<]*)</dc:source>")
 
 
-def mismatches(experiment: Experiment) -> list[str]:
+def mismatches(experiment: Experiment, *, kernels: bool = True, made: bool = True) -> list[str]:
     """Everything in the folder that does not belong together, each as one clause; an empty list where all does.
 
+    ``kernels`` is False where the sources are compared elsewhere, ``made`` where tables and figures are.
     Raises :class:`StudyError` only for files that cannot be read at all.
     """
-    found = [*_identity(experiment), *_raw(experiment), *_kernels(experiment)]
+    found = [*_identity(experiment), *_raw(experiment), *_cubins(experiment)]
+    found += _sources(experiment) if kernels else ()
     found += _replayed(experiment) if experiment.replay else _journal(experiment)
-    return found if found else [*_tables(experiment), *_figures(experiment)]
+    return found if found or not made else [*_tables(experiment), *_figures(experiment)]
 
 
 def measured_with_others(experiment: Experiment) -> list[str]:
@@ -84,7 +86,7 @@ def _cells(experiment: Experiment, group: str, path: Path, known: dict[str, set[
     names = experiment.study.key_columns
     configured = {tuple(str(v) for v in experiment.study.key(c).values()) for c in experiment.cells(group)}
     foreign: dict[str, None] = {}
-    with open(path, encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             key = tuple(row.get(n) or "" for n in names)
             if key not in configured:
@@ -100,24 +102,27 @@ def _cells(experiment: Experiment, group: str, path: Path, known: dict[str, set[
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def _kernels(experiment: Experiment) -> Iterator[str]:
-    """Build records against the sources, cubins against their records."""
-    edited: list[Kernel] = []
+def _built(experiment: Experiment) -> Iterator[tuple[Kernel, Path]]:
+    """Every configured kernel with the path of its build record."""
     for variant in experiment.variants():
-        if variant.driver_copy:
+        for kernel in experiment.kernels(variant) if not variant.driver_copy else ():
+            yield kernel, experiment.paths.kernel(experiment.architecture, experiment.study.kernel_name(kernel), "json")
+
+
+def _cubins(experiment: Experiment) -> Iterator[str]:
+    """Cubins against their build records."""
+    for _, path in _built(experiment):
+        if not path.is_file():
+            yield f"{_short(experiment, path)} is missing"
             continue
-        digest = experiment.study.code_digest(variant)
-        for kernel in experiment.kernels(variant):
-            path = experiment.paths.kernel(experiment.architecture, experiment.study.kernel_name(kernel), "json")
-            if not path.is_file():
-                yield f"{_short(experiment, path)} is missing"
-                continue
-            record = read_json(path)
-            if record.get("code_digest") != digest:
-                edited.append(kernel)
-            cubin = path.with_suffix(".cubin")
-            if record.get("status") == "ok" and (not cubin.is_file() or sha256_file(cubin) != record.get("cubin_sha256")):
-                yield f"{_short(experiment, cubin)} is not the one its build record describes"
+        record, cubin = read_json(path), path.with_suffix(".cubin")
+        if record.get("status") == "ok" and (not cubin.is_file() or sha256_file(cubin) != record.get("cubin_sha256")):
+            yield f"{_short(experiment, cubin)} is not the one its build record describes"
+
+
+def _sources(experiment: Experiment) -> Iterator[str]:
+    """Build records against the sources."""
+    edited = [k for k, p in _built(experiment) if p.is_file() and read_json(p).get("code_digest") != experiment.study.code_digest(k.variant)]
     # Another release may take the digest of the same code otherwise: the compiler has the last word.
     compared = recompile(experiment.study, edited, experiment.paths.build(experiment.architecture)) if edited else []
     for name in [c.kernel for c in compared if c.outcome not in (EQUAL, SAME_CODE)]:
@@ -191,12 +196,13 @@ def _replayed(experiment: Experiment) -> Iterator[str]:
 def _tables(experiment: Experiment) -> Iterator[str]:
     """Tables whose rows name another run, configuration or cubin than the folder holds."""
     provenance = Provenance(experiment)
-    for name in experiment.tables():
+    present = [p.stem for p in sorted((experiment.paths.folder / "tables").glob("*.csv"))]
+    for name in dict.fromkeys([*experiment.tables(), *present]):
         path = experiment.paths.table(name)
         if not path.is_file():
             yield f"{_short(experiment, path)} is missing"
             continue
-        with open(path, encoding="utf-8", newline="") as stream:
+        with path.open(encoding="utf-8", newline="") as stream:
             reader = csv.DictReader(stream)
             if not set(COLUMNS) <= set(reader.fieldnames or ()):
                 yield f"{_short(experiment, path)} does not say what it was made from"
@@ -205,7 +211,8 @@ def _tables(experiment: Experiment) -> Iterator[str]:
                 wanted = provenance.stamp(row)
                 other = [c for c in COLUMNS if row[c] != wanted[c]]
                 if other:
-                    yield f"{_short(experiment, path)} was made from something else: {other[0]} {row[other[0]] or 'none'}, not {wanted[other[0]] or 'none'}"
+                    old, new = row[other[0]] or "none", wanted[other[0]] or "none"
+                    yield f"{_short(experiment, path)} was made from something else: {other[0]} {old}, not {new}"
                     break
 
 

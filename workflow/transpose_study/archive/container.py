@@ -146,7 +146,7 @@ class Container:
     def extract(self, name: str, target: Path) -> None:
         """Write a member to ``target`` block by block, compared with the manifest before the file gets its name."""
         with self._zip() as archive, atomic_path(target) as part:
-            with self._member(archive, name) as stream, open(part, "wb") as out:
+            with self._member(archive, name) as stream, part.open("wb") as out:
                 shutil.copyfileobj(stream, out, BLOCK)
             if sha256_file(part) != self.names[name]:
                 raise self._altered(name)

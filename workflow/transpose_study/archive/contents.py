@@ -10,7 +10,8 @@ from transpose_study.experiment import Experiment
 
 # Folders and files of a run; ncu's own reports only on request. The report's other formats come from these.
 FOLDERS = ("build", "raw", "tables", "figures", "report", "logs")
-FILES = ("run_config.yaml", "environment.json", "predicted.csv", "predicted_banks.csv", "predicted_check.csv")
+FILES = ("run_config.yaml", "environment.json")
+PREDICTED = "predicted*.csv"
 LEFT_OUT = (".part", ".ncu-rep", ".png", ".pdf", ".ipynb")
 PARTS = "parts"  # raw/counters/parts/ is joined in raw/counters/
 
@@ -26,7 +27,7 @@ def members(experiment: Experiment, *, with_ncu_reports: bool) -> dict[str, Path
     """The file behind each member, by the member's name, in order of the names."""
     folder = experiment.paths.folder
     left_out = tuple(s for s in LEFT_OUT if not (with_ncu_reports and s == ".ncu-rep"))
-    found = {name: folder / name for name in FILES if (folder / name).is_file()}
+    found = {p.name: p for p in [*(folder / name for name in FILES), *folder.glob(PREDICTED)] if p.is_file()}
     for name in FOLDERS:
         for path in _files(folder / name):
             if path.suffix not in left_out and PARTS not in path.relative_to(folder).parts:

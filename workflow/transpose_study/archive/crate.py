@@ -13,6 +13,7 @@ from typing import Any
 from transpose_study.archive.contents import SOURCES
 
 METADATA = "ro-crate-metadata.json"
+README = "README.md"
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
@@ -29,6 +30,7 @@ LICENSE = {
 }
 AUTHOR = {"@id": "#developers", "@type": "Organization", "name": "The developers of the transpose study"}
 SNAKEMAKE = {"@id": "https://w3id.org/workflowhub/workflow-ro-crate#snakemake", "@type": "ComputerLanguage", "name": "Snakemake"}
+WORKFLOW_PROFILE = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 PARAMETER = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
 MEDIA = {
     "csv": "text/csv", "json": "application/json", "jsonl": "application/jsonl", "yaml": "application/yaml", "svg": "image/svg+xml",
@@ -68,6 +70,7 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
     files = [_file(name, sizes[name], digests[name]) for name in sorted(sizes)]
     folders = [_folder(path, what) for path, what in (*inputs.values(), *outputs.values()) if path.endswith("/")]
     data = {e["@id"]: e for e in (*files, *folders)}
+    data[README] |= {"about": {"@id": "./"}}
     for name, (path, what) in (*inputs.items(), *outputs.items()):
         data[path] |= {"exampleOfWork": {"@id": parameters[name]}, "description": what}
     for folder in folders:
@@ -76,6 +79,7 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
     data[workflow] |= {
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
         "name": "Snakefile of the transpose study",
+        "conformsTo": {"@id": WORKFLOW_PROFILE},
         "programmingLanguage": {"@id": language["@id"]},
         "license": {"@id": LICENSE["@id"]},
         "creator": {"@id": AUTHOR["@id"]},
@@ -91,7 +95,7 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
         "description": "Command line: " + " ".join(str(a) for a in environment.get("argv") or ["not recorded"]),
         "startTime": environment["start"],
         "endTime": environment["end"],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+        "actionStatus": "http://schema.org/CompletedActionStatus",
         "agent": {"@id": AUTHOR["@id"]},
         "instrument": {"@id": workflow},
         "object": _refs(path for path, _ in inputs.values()),
@@ -105,9 +109,10 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
         "datePublished": environment["end"],
         "license": {"@id": LICENSE["@id"]},
         "author": {"@id": AUTHOR["@id"]},
+        "publisher": {"@id": AUTHOR["@id"]},
         "conformsTo": _refs(PROFILES),
         "mainEntity": {"@id": workflow},
-        "mentions": [{"@id": "#run"}],
+        "mentions": {"@id": "#run"},
         "about": [{"@id": "#gpu"}, {"@id": "#host"}],
         "hasPart": _refs([e["@id"] for e in folders] + [e["@id"] for e in files]),
     }
@@ -123,6 +128,23 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
     graph = [descriptor, top, *profiles, LICENSE, AUTHOR, language, action, *_machine(environment), *software, *formal, *data.values()]
     text = json.dumps({"@context": CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False)
     return (text + "\n").encode()
+
+
+def readme(environment: Mapping[str, Any], *, title: str, program: str) -> bytes:
+    """README.md at the archive's top: what it is, and the commands that check it, rebuild it and run it again."""
+    gpu = environment["gpu"]
+    return f"""# {title}, measured on {gpu["name"]}
+
+One complete run, from {environment["start"]} to {environment["end"]}, packed by transpose-study {program}. The folder `{SOURCES}/`
+holds the project as it was, the program itself among it; its `README.md` says how to install it. With it installed:
+
+- `transpose-study verify THIS_ARCHIVE` checks every byte, and rebuilds tables, figures and report from the raw data;
+- `transpose-study rerun THIS_ARCHIVE` makes the same experiment on another GPU;
+- `snakemake --cores 1 compare --config 'compare=[THIS_ARCHIVE, ANOTHER]'` sets two runs side by side.
+
+`manifest.json` holds the sha256 of every file, `{METADATA}` describes run, software and machine (a Workflow Run Crate),
+`raw/` is what was measured, `report/` the write-up. Members are stored without compression: `unzip` is all it takes to read them.
+""".encode()
 
 
 def _present(parts: Mapping[str, tuple[str, str]], sizes: Mapping[str, int]) -> dict[str, tuple[str, str]]:
@@ -154,19 +176,19 @@ def _parameter(identifier: str, name: str, path: str, what: str) -> Entity:
 
 
 def _software(environment: Mapping[str, Any], program: str) -> list[Entity]:
-    """The program, compiler, profiler, driver and packages with the versions that were recorded."""
+    """The program, compiler, profiler, driver and packages with the versions that were recorded, named by package URLs."""
     gpu = environment["gpu"]
     versions: dict[str, Any] = {
-        "transpose-study": program,
-        "nvcc": environment.get("compiler", {}).get("nvcc"),
-        "ncu": environment.get("ncu"),
-        "NVIDIA driver": gpu.get("driver"),
-        "CUDA driver API": gpu.get("driver_cuda"),
-        "Python": environment.get("python"),
-        **environment.get("packages", {}),
+        "generic/transpose-study": program,
+        "generic/nvcc": environment.get("compiler", {}).get("nvcc"),
+        "generic/ncu": environment.get("ncu"),
+        "generic/nvidia-driver": gpu.get("driver"),
+        "generic/cuda-driver-api": gpu.get("driver_cuda"),
+        "generic/python": environment.get("python"),
+        **{f"pypi/{name.lower().replace('_', '-')}": version for name, version in environment.get("packages", {}).items()},
     }
     return [
-        {"@id": f"#software-{name.replace(' ', '-')}", "@type": "SoftwareApplication", "name": name, "softwareVersion": str(version)}
+        {"@id": f"pkg:{name}@{version}", "@type": "SoftwareApplication", "name": name.partition("/")[2], "softwareVersion": str(version)}
         for name, version in versions.items()
         if version
     ]
@@ -183,5 +205,5 @@ def _machine(environment: Mapping[str, Any]) -> list[Entity]:
 def _thing(identifier: str, name: str, what: str, facts: Mapping[str, Any]) -> Sequence[Entity]:
     known = {k: v for k, v in facts.items() if v is not None}
     properties = [{"@id": f"{identifier}-{k}", "@type": "PropertyValue", "name": k, "value": v} for k, v in known.items()]
-    thing = {"@id": identifier, "@type": "IndividualProduct", "name": name, "description": what, "additionalProperty": _refs(p["@id"] for p in properties)}
-    return [thing, *properties]
+    thing = {"@id": identifier, "@type": "IndividualProduct", "name": name, "description": what}
+    return [thing | {"additionalProperty": _refs(p["@id"] for p in properties)}, *properties]

@@ -14,7 +14,7 @@ from typing import Any
 from transpose_study import __version__
 from transpose_study.archive import contents
 from transpose_study.archive.container import MANIFEST, SCHEMA_VERSION
-from transpose_study.archive.crate import METADATA, metadata
+from transpose_study.archive.crate import METADATA, README, metadata, readme
 from transpose_study.archive.writer import Source, from_bytes, from_file, sha256_of, write_container
 from transpose_study.device import slug
 from transpose_study.errors import StudyError
@@ -45,6 +45,7 @@ def pack(experiment: Experiment, output: Path | None = None, *, with_ncu_reports
     path = output or Path("results") / "archive" / f"{slug(experiment.gpu['name'])}-{environment['start'][:10]}.crate.zip"
     files = contents.members(experiment, with_ncu_reports=with_ncu_reports)
     sources: dict[str, Source] = {name: from_file(file) for name, file in files.items()}
+    sources[README] = from_bytes(readme(environment, title=experiment.study.title, program=__version__))
     seen = {name: sha256_of(source) for name, source in sources.items()}
     digests, sizes = {n: d for n, (d, _) in seen.items()}, {n: s for n, (_, s) in seen.items()}
     crate = metadata(sizes, digests, environment, study=experiment.config.study, title=experiment.study.title, program=__version__)

@@ -27,7 +27,7 @@ def from_bytes(data: bytes) -> Source:
 
 def from_file(path: Path) -> Source:
     """A member that lies in a file."""
-    return lambda: open(path, "rb")
+    return lambda: path.open("rb")
 
 
 def write_container(target: Path, members: Iterable[tuple[str, int, Source]]) -> None:

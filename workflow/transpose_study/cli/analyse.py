@@ -1,4 +1,4 @@
-"""``aggregate``, ``judge``, ``draw``, ``write`` and ``archive``: everything after the raw data."""
+"""``aggregate``, ``judge``, ``draw`` and ``write``: everything after the raw data."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_run(write)
     write.add_argument("--formats", nargs="+", choices=["html", "pdf", "md", "ipynb"], help="default: those of the configuration")
     write.set_defaults(run_command=run_write)
-    archive = commands.add_parser("archive", help="pack a finished run with its exact configuration")
-    add_run(archive)
-    archive.add_argument("--output", type=Path, help="archive to write; default: results/archive/<device>-<date>.crate.zip")
-    archive.add_argument("--with-ncu-reports", action="store_true", help="also pack the .ncu-rep files (large)")
-    archive.set_defaults(run_command=run_archive)
 
 
 def run_aggregate(args: argparse.Namespace, log: Log) -> None:
@@ -62,12 +57,3 @@ def run_write(args: argparse.Namespace, log: Log) -> None:
 
     experiment = Experiment.from_run(args.run)
     write(experiment, args.formats or experiment.config.report.formats)
-
-
-def run_archive(args: argparse.Namespace, log: Log) -> None:
-    """Write an archive."""
-    from transpose_study.archive.pack import pack  # noqa: PLC0415
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
-
-    path = pack(Experiment.from_run(args.run), args.output, with_ncu_reports=args.with_ncu_reports)
-    log.say(f"archived in {path} ({path.stat().st_size / 2**20:.1f} MiB)")

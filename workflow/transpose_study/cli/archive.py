@@ -1,0 +1,91 @@
+"""``archive``, ``verify`` and ``status``: packing a finished run, checking an archive, checking a results folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from transpose_study.cli.common import add_log, add_run
+from transpose_study.progress import Log
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the sub-commands."""
+    archive = commands.add_parser("archive", help="pack a finished run with its exact configuration")
+    add_run(archive)
+    archive.add_argument("--output", type=Path, help="archive to write; default: results/archive/<device>-<date>.crate.zip")
+    archive.add_argument("--with-ncu-reports", action="store_true", help="also pack the .ncu-rep files (large)")
+    archive.set_defaults(run_command=run_archive)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check every byte of an archive, rebuild its tables, figures and report, recompile its kernels",
+        epilog="Exit status: 0 all agrees, 1 something differs, 2 no archive, 3 nothing differs but something could not be told.",
+    )
+    verify.add_argument("archive", type=Path)
+    verify.add_argument("--trust", action="store_true", help="run the program and the write-up inside the archive, not the installed ones")
+    verify.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_log(verify)
+    verify.set_defaults(run_command=run_verify)
+
+    status = commands.add_parser(
+        "status",
+        help="tell whether a results folder's data, configuration, kernels, tables and figures belong together",
+        epilog="Exit status: 0 they do, 1 they do not.",
+    )
+    add_run(status)
+    status.set_defaults(run_command=run_status)
+
+
+def run_archive(args: argparse.Namespace, log: Log) -> None:
+    """Write an archive."""
+    from transpose_study.archive.pack import pack
+    from transpose_study.experiment import Experiment
+
+    path = pack(Experiment.from_run(args.run), args.output, with_ncu_reports=args.with_ncu_reports)
+    log.say(f"archived in {path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def run_verify(args: argparse.Namespace, log: Log) -> int:
+    """Print what agrees, what differs and what could not be told."""
+    from transpose_study.archive.findings import DIFFERS, UNTOLD, status_of
+    from transpose_study.archive.verify import as_json, verify
+
+    def say(text: str) -> None:
+        if not args.json:
+            print(text, flush=True)
+        log.note(text)
+
+    findings = verify(args.archive, trust=args.trust, say=say)
+    for line in [line for f in findings for line in f.lines()]:
+        say(line)
+    wrong, untold = ([f.name for f in findings if f.outcome == o] for o in (DIFFERS, UNTOLD))
+    verdict = "everything agrees"
+    if wrong:
+        verdict = f"DIFFERS: {', '.join(wrong)}"
+    elif untold:
+        verdict = f"nothing differs; not told: {', '.join(untold)}"
+    say(verdict)
+    if args.json:
+        print(as_json(findings))
+    return status_of(findings)
+
+
+def run_status(args: argparse.Namespace, log: Log) -> int:
+    """Print what does not belong together."""
+    from transpose_study.experiment import Experiment
+    from transpose_study.provenance import Provenance
+    from transpose_study.status import mismatches, notes
+
+    experiment = Experiment.from_run(args.run)
+    provenance = Provenance(experiment)
+    what = f"a replay of {experiment.target['archive']}" if experiment.replay else "a live run"
+    print(f"{args.run}: {what}, {experiment.gpu['name']} {experiment.gpu['uuid']}")
+    print(f"  run {provenance.run_id}, configuration {provenance.configuration_digest}")
+    wrong = mismatches(experiment)
+    for text in wrong:
+        print(f"  {text}")
+    for text in notes(experiment):
+        print(f"  note: {text}")
+    print("does not hold together; `snakemake --cores 1 all` makes anew what is needed" if wrong else "holds together")
+    return 1 if wrong else 0
