@@ -2,13 +2,17 @@
 
 import re
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from projects import QUICK
+from transpose_study.analysis.judge import TABLES as JUDGED
 from transpose_study.errors import StudyError
+from transpose_study.experiment import Experiment
 from transpose_study.gpu import toolchain
 from transpose_study.gpu.compile import build_kernels
 from transpose_study.paths import RunPaths
@@ -162,3 +166,30 @@ def test_a_repeated_pin_is_told_apart_by_the_python_version():
         names = re.findall(r"^([a-z0-9-]+)==\S+( ; python_full_version)?", text(f"workflow/envs/{lock}"), re.M)
         repeated = {n for n, _ in names if [m for m, _ in names].count(n) > 1}
         assert all(marker for name, marker in names if name in repeated)
+
+
+def test_every_table_of_a_run_is_described_and_no_other():
+    config = yaml.safe_load(text("config/config.yaml")) | yaml.safe_load(text("config/quick.yaml"))
+    experiment = Experiment.from_snakemake(config | {"device": f"archive:{QUICK.relative_to(ROOT)}", "run": "readme"}, ROOT)
+    described = re.findall(r"`tables/(\w+)\.csv`", text("README.md"))
+    assert sorted(described) == sorted([*experiment.tables(), *JUDGED])
+
+
+@pytest.mark.parametrize("path", ["README.md", "kernels/README.md", "kernels/transpose/README.md"])
+def test_every_link_leads_to_a_file_of_the_project(path):
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text(path)) if "://" not in link]
+    assert [link for link in links if not (ROOT / path).parent.joinpath(link).exists()] == []
+
+
+def test_ci_runs_the_test_command_of_the_readme(tmp_path):
+    """In a folder where installing and Python only print how they were called, so that the tests do not run themselves."""
+    for name in (".ci/run", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("workflow/envs/install.sh", ".venv/bin/python"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$*"\n')
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    (command,) = [line for block in blocks("README.md", "bash") for line in block.splitlines() if "pytest" in line]
+    assert done.stdout.splitlines() == [f"+ {command}", "workflow/envs/install.sh ", ".venv/bin/python -m pytest -m not gpu"]
