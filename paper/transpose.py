@@ -557,7 +557,7 @@ say(
     ),
     "A ratio of wavefronts is no ratio of times.",
 )
-if r.has_table("banks") and r.table("banks"):
+if r.has_table("banks"):
     page.figure("banks_of_the_tile")
 
 # %% [markdown]
@@ -731,9 +731,9 @@ if r.has_table("predictions"):
         rows.append([quantity.replace("_", " "), derived(len(pairs)), derived(sum(a == b for a, b in pairs)), derived(worst) if worst != float("inf") else "zero predicted"])
     if rows:
         page.table("Predicted figures beside measured ones, all shapes.", ["Quantity", "Compared", "Equal", "Largest difference, %"], rows, source="`tables/predictions.csv`", align="lrrr")
-        page.figure("predicted_and_measured")
     else:
         say("No prediction has a measured counterpart in this run.")
+    page.figure("predicted_and_measured")
 
 # %% [markdown]
 # ## Where the figures come from
