@@ -17,7 +17,7 @@ from transpose_study.records import read_yaml
 
 CacheMode = Literal["hot", "cold"]
 
-RESERVED = ("archive", "compare")  # folders of results/ that hold no run
+RESERVED = ("archive", "compare", "rerun")  # folders of results/ that hold no run
 
 
 class Strict(BaseModel):

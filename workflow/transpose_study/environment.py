@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from transpose_study import __version__
+from transpose_study.device import Device
+from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.records import read_json, read_text, write_json
@@ -44,6 +46,32 @@ def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path
     log.note(f"environment of {environment['gpu']['name']}")
 
 
+def facts_here(device: Device, toolchain: str) -> dict[str, Any]:
+    """What environment.json would say of this machine before anything is measured; a compiler or ncu that is missing is None."""
+    from transpose_study.gpu import ncu
+    from transpose_study.gpu import toolchain as tools
+    from transpose_study.gpu.telemetry import Telemetry
+
+    try:
+        compiler = tools.find(toolchain, device.driver_cuda).version
+    except StudyError:
+        compiler = None
+    program = ncu.find_ncu()
+    return {
+        "gpu": {**device.as_dict(), **Telemetry(device.uuid).facts()},
+        "compiler": {"nvcc": compiler},
+        "ncu": ncu.version(program) if program else None,
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "program": __version__,
+        "machine": _machine(),
+    }
+
+
+def _machine() -> dict[str, str]:
+    return {"system": platform.system(), "kernel": platform.release(), "architecture": platform.machine(), "libc": platform.libc_ver()[1]}
+
+
 def _live(gpu: Mapping[str, Any], kernels: Sequence[Path], paths: RunPaths, root: Path) -> dict[str, Any]:
     from transpose_study.gpu.telemetry import Telemetry
 
@@ -60,7 +88,7 @@ def _live(gpu: Mapping[str, Any], kernels: Sequence[Path], paths: RunPaths, root
         "python": platform.python_version(),
         "packages": _packages(),
         "program": __version__,
-        "machine": {"system": platform.system(), "kernel": platform.release(), "architecture": platform.machine(), "libc": platform.libc_ver()[1]},
+        "machine": _machine(),
         "git": _git(root),
         "argv": json.loads(os.environ.get("TRANSPOSE_STUDY_ARGV", "null")) or [Path(sys.argv[0]).name, *sys.argv[1:]],
         "start": min((e["start"] for e in journal), default=None),

@@ -1,4 +1,4 @@
-"""``archive``, ``verify`` and ``status``: packing a finished run, checking an archive, checking a results folder."""
+"""``archive``, ``verify``, ``rerun`` and ``status``: packing a run, checking and repeating an archive, checking a folder."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_run(status)
     status.set_defaults(run_command=run_status)
+
+    rerun = commands.add_parser("rerun", help="make an archive's experiment once more on the GPU of this machine (runs the archive's kernels and program)")
+    rerun.add_argument("archive", type=Path)
+    rerun.add_argument("--configfile", type=Path, help="configuration in the place of the archive's own, such as config/quick.yaml")
+    rerun.add_argument("--installed-program", action="store_true", help="measure with the installed program, not with the archive's own")
+    add_log(rerun)
+    rerun.set_defaults(run_command=run_rerun)
 
 
 def run_archive(args: argparse.Namespace, log: Log) -> None:
@@ -89,3 +96,10 @@ def run_status(args: argparse.Namespace, log: Log) -> int:
         print(f"  note: {text}")
     print("does not hold together; `snakemake --cores 1 all` makes anew what is needed" if wrong else "holds together")
     return 1 if wrong else 0
+
+
+def run_rerun(args: argparse.Namespace, log: Log) -> None:
+    """Measure an archive's experiment on this machine."""
+    from transpose_study.archive.rerun import rerun
+
+    rerun(args.archive, log, configfile=args.configfile, installed=args.installed_program)
