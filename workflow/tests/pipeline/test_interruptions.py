@@ -15,18 +15,23 @@ from projects import Project, shape_name
 THIRD = other_shape(2)
 
 
-def start(project: Project, *, sleep: float) -> subprocess.Popen[str]:
-    """Start a run whose timing process waits."""
+def start(project: Project) -> subprocess.Popen[str]:
+    """Start a run whose timing process waits for :func:`open_gate`."""
     with (project.root.parent / "killed.log").open("w", encoding="utf-8") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "snakemake", "--cores", "1", "all"],
             cwd=project.root,
-            env=project.environment({**STANDIN, "TRANSPOSE_STUDY_STANDIN_SLEEP": str(sleep)}),
+            env=project.environment({**STANDIN, "TRANSPOSE_STUDY_STANDIN_GATE": str(project.root.parent / "gate")}),
             stdout=log,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
+
+
+def open_gate(project: Project) -> None:
+    """Let the timing process go on."""
+    (project.root.parent / "gate").touch()
 
 
 def wait_for_the_lock(project: Project, run: subprocess.Popen[str]) -> str:
@@ -55,7 +60,7 @@ def unchanged(project: Project, finished: dict[str, str]) -> bool:
 
 def test_killed_machine_needs_the_printed_command_and_measures_nothing_twice(mine: Project) -> None:
     finished = add_third_shape(mine)
-    run = start(mine, sleep=60)
+    run = start(mine)
     wait_for_the_lock(mine, run)
     os.killpg(run.pid, signal.SIGKILL)  # everything at once, as a crash of the machine would
     run.wait()
@@ -64,22 +69,24 @@ def test_killed_machine_needs_the_printed_command_and_measures_nothing_twice(min
     assert "--unlock" in mine.snakemake("all", env=STANDIN, ok=False)
     mine.snakemake("--unlock", env=STANDIN)
     assert {j[1] for j in mine.plan(env=STANDIN) if j[0].endswith("_group")} == {shape_name(THIRD)}
-    mine.snakemake("all", env=STANDIN)  # nothing half-written was there, so nothing more is asked for
+    # Nothing half-written was there, so nothing more is asked for. The environment is described after the last measurement.
+    mine.snakemake("results/mine/transpose/environment.json", env=STANDIN)
 
     assert unchanged(mine, finished)
     now = mine.hashes("results/mine/transpose/raw")
     assert f"results/mine/transpose/raw/timing/{shape_name(THIRD)}.csv" in now
     assert not [name for name in now if name.endswith(".part")], "half-written files were left"
-    assert mine.plan(env=STANDIN) == set()
+    assert not [job for job in mine.plan(env=STANDIN) if job[0].endswith("_group")]
 
 
 def test_job_that_outlived_snakemake_is_not_trusted(mine: Project) -> None:
     """Snakemake did not see it end: it names the file and the option, and takes the other files as finished."""
     finished = add_third_shape(mine)
-    run = start(mine, sleep=0.3)
+    run = start(mine)
     wait_for_the_lock(mine, run)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
+    open_gate(mine)
     written = mine.path(f"results/mine/transpose/raw/timing/{shape_name(THIRD)}.csv")
     deadline = time.monotonic() + 30
     while not written.exists() and time.monotonic() < deadline:
@@ -95,19 +102,32 @@ def test_job_that_outlived_snakemake_is_not_trusted(mine: Project) -> None:
 def test_orphan_of_a_killed_snakemake_keeps_the_gpu_until_it_is_done(mine: Project) -> None:
     """Killing Snakemake alone leaves its timing job running; the next run waits for that job and says for what."""
     finished = add_third_shape(mine)
-    run = start(mine, sleep=2.5)  # for each of the three timing processes
+    run = start(mine)
     holder = wait_for_the_lock(mine, run)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
     mine.snakemake("--unlock", env=STANDIN)
-    said = mine.snakemake(f"results/mine/transpose/raw/timing/{shape_name(THIRD)}.csv", "--rerun-incomplete", env=STANDIN)
-    assert "waiting for the GPU" in said and holder.strip() in said
+    target = f"results/mine/transpose/raw/timing/{shape_name(THIRD)}.csv"
+    again = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "1", target, "--rerun-incomplete"],
+        cwd=mine.root,
+        env=mine.environment(STANDIN),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert again.stdout is not None
+    said = next(line for line in again.stdout if "waiting for the GPU" in line)
+    assert holder.strip() in said
+    open_gate(mine)
+    rest, _ = again.communicate(timeout=60)
+    assert again.returncode == 0, rest
     assert unchanged(mine, finished)
 
 
 def test_stopping_by_keyboard_leaves_no_half_written_file(mine: Project) -> None:
     add_third_shape(mine)
-    run = start(mine, sleep=60)
+    run = start(mine)
     wait_for_the_lock(mine, run)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(timeout=60) != 0

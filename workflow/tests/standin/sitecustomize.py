@@ -6,7 +6,7 @@ TRANSPOSE_STUDY_STANDIN names, recorded by this project's own ``check``, ``time`
 is made up. All shapes get the values of the one recorded shape, each under its own rows and columns: the tests that use
 this look at which steps run again, never at the values. A cell that was not recorded is an error.
 
-TRANSPOSE_STUDY_STANDIN_SLEEP makes every timing process wait so many seconds, to be killed in the middle.
+TRANSPOSE_STUDY_STANDIN_GATE names a file that every timing process waits for, to be killed in the middle.
 TRANSPOSE_STUDY_STANDIN_NCU is ``missing`` for a machine without ncu, or a text that the real ncu printed when it gave nothing
 (material/ncu/README.md names where each was recorded).
 """
@@ -85,7 +85,9 @@ def supervise(module: Any) -> None:
                 yield {"cell": number} | {k: row[k] for k in ("status", "reason", "row", "col", "expected", "got")}
 
         def timed(self) -> Any:
-            time.sleep(float(os.environ.get("TRANSPOSE_STUDY_STANDIN_SLEEP", "0")))
+            gate, end = os.environ.get("TRANSPOSE_STUDY_STANDIN_GATE", ""), time.monotonic() + 120
+            while gate and not Path(gate).exists() and time.monotonic() < end:
+                time.sleep(0.05)
             yield {"warmed_up": True, "passes": 1, "unsettled": 0, "seconds": 0.0}
             for number in range(self.job["rounds"]):
                 samples: list[list[Any]] = []
