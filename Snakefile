@@ -2,6 +2,7 @@
 # after the raw data from an archived run. Rules are included in the order in which they run.
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ try:
     from transpose_study.config import check_files
     from transpose_study.errors import StudyError
     from transpose_study.experiment import Experiment
+    from transpose_study.report.figures import figure_names
 except ImportError as error:
     raise WorkflowError(f"{error}: install the project first, as README.md says (pip install -e .)") from None
 
@@ -33,6 +35,7 @@ os.environ["TRANSPOSE_STUDY_ARGV"] = json.dumps([Path(sys.argv[0]).name, *sys.ar
 
 try:
     EXPERIMENT = Experiment.from_snakemake(config)
+    FIGURES = figure_names(EXPERIMENT.config.study)
 except StudyError as error:
     raise WorkflowError(str(error)) from None
 
@@ -40,8 +43,8 @@ RUN = str(EXPERIMENT.paths.folder)
 
 
 wildcard_constraints:
-    group=r"[\w.-]+",
-    batch=r"\w+",
+    group="|".join(map(re.escape, EXPERIMENT.groups)),
+    batch="|".join(map(re.escape, EXPERIMENT.batches)),
 
 
 include: "workflow/rules/prepare.smk"

@@ -1,8 +1,5 @@
 # Tables from raw data, figures and the write-up from tables.
 from transpose_study.analysis.judge import TABLES as JUDGED
-from transpose_study.report.figures import figure_names
-
-FIGURES = figure_names(EXPERIMENT.config.study)
 
 
 rule aggregate:

@@ -293,6 +293,7 @@ class Experiment:
             for group in config.shapes:
                 for cell in study.cells(group.values, [variant.name], config.axes):
                     study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
+            study.code_digest(variant)  # reads every source
             for kernel in self.kernels(variant):
                 study.macros(kernel)
         for group in config.shapes:

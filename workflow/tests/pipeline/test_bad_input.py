@@ -51,6 +51,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         ("kernels/transpose/variants.yaml", "ceil_div(rows * cols, 4096)", "ceil_div(rows * cells, 4096)", ["variant copy_vectorized", "'cells'"]),
         ("kernels/transpose/variants.yaml", "ceil_div(rows * cols, 4096)", "rows * cols / 4096", ["write // for division"]),
         ("kernels/transpose/variants.yaml", "source: tiled_xor.cu", "source: tiled_xr.cu", ["the source tiled_xr.cu is not there"]),
+        ("paper/transpose.figures.yaml", "bandwidth_ladder:\n", "bandwidth_ladder: [\n", ["paper/transpose.figures.yaml: is no YAML", "in line"]),
         ("config/metrics.yaml", "  source: {", "  sourced: {", ["unknown batch 'source'; did you mean 'sourced'?"]),
     ],
 )
@@ -62,6 +63,20 @@ def test_mistakes_in_hand_written_files(fresh: Project, name: str, old: str, new
     finally:
         fresh.path(name).write_text(text, encoding="utf-8")
     assert all(w in said for w in words), said
+
+
+def test_source_that_is_no_text(fresh: Project) -> None:
+    path = fresh.path("kernels/transpose/tiled.cu")
+    code = path.read_bytes()
+    path.write_bytes(code + b"// caf\xe9\n")
+    said = refused(fresh)
+    path.write_bytes(code)
+    assert "kernels/transpose/tiled.cu: is not UTF-8 text" in said
+
+
+def test_shape_that_is_not_configured_has_no_rule(fresh: Project) -> None:
+    said = fresh.snakemake(f"{RUN}/raw/timing/17x17.csv", ok=False)
+    assert "MissingRuleException" in said and "Traceback" not in said
 
 
 def test_damaged_archive_is_named(fresh: Project) -> None:
