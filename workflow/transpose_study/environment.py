@@ -30,7 +30,7 @@ REPEATS = "repeats.json"
 def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path()) -> None:
     """Write environment.json: of this machine after a measurement, of the archived one (and saying so) in a replay.
 
-    ``settings`` holds the target (see :func:`transpose_study.experiment.find_target`) and the kernels' build records, and
+    ``settings`` holds the target (see :func:`transpose_study.target.find_target`) and the kernels' build records, and
     nothing of the configuration: an edited report must not put today's commit in the place of the measurement's.
     """
     archive, paths = settings["target"]["archive"], RunPaths(run)

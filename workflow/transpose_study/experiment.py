@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from transpose_study import config as configuration
-from transpose_study.archive.container import Container
 from transpose_study.config import Config, Group
-from transpose_study.device import choose, slug, visible_devices
+from transpose_study.device import slug
 from transpose_study.errors import StudyError, nearest
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.paths import RunPaths
 from transpose_study.records import digest_of, read_json, read_yaml
 from transpose_study.registry import Cell, Kernel, Study, Variant
-from transpose_study.sources import HARNESS, normalised_source
-
-WHERE = "configuration"
+from transpose_study.sources import HARNESS
+from transpose_study.target import WHERE, find_target, inside
+from transpose_study.validation import normalised_source, validate
 
 
 class Experiment:
@@ -31,10 +30,10 @@ class Experiment:
 
     def __init__(self, config: Config, root: Path, target: Mapping[str, Any], folder: Path) -> None:
         self.config, self.root, self.target = config, root, dict(target)
-        self.study = Study(_inside(root, "kernels", config.study) / "variants.yaml")
+        self.study = Study(inside(root, "kernels", config.study) / "variants.yaml")
         self.batches = load_metrics(root / "config" / "metrics.yaml")
         self.paths = RunPaths(folder)
-        self._validate()
+        validate(self)
 
     # -- making one -------------------------------------------------------------------------------------------------
 
@@ -103,7 +102,7 @@ class Experiment:
     @cached_property
     def published(self) -> dict[str, Any] | None:
         """The published figures that the report shows beside this device's."""
-        name, folder = self.config.report.published, _inside(self.root, "config", "reference")
+        name, folder = self.config.report.published, inside(self.root, "config", "reference")
         if not name:
             return None
         if not (folder / f"{name}.yaml").is_file():
@@ -161,7 +160,8 @@ class Experiment:
 
     def tables(self) -> list[str]:
         """Names of the tidy tables: the common ones, and one scan for each axis that selects code."""
-        return ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "banks", "published", "ratios", *self.scan_axes()]
+        common = ["timings", "noise", "rounds", "counters", "opcodes", "occupancy", "predictions", "instructions", "banks", "published", "ratios"]
+        return [*common, *self.scan_axes()]
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""
@@ -247,64 +247,7 @@ class Experiment:
             "driver_cuda": None if self.replay else self.gpu["driver_cuda"],
         }
 
-    # -- checks -----------------------------------------------------------------------------------------------------------
-
-    def _validate(self) -> None:
-        config, study = self.config, self.study
-        if config.variants != "all":
-            for name in config.variants:
-                study.variant(name)
-        for axis, values in config.axes.items():
-            if axis not in study.axes or axis in study.group_axes:
-                free = [a for v in study.variants.values() for a in v.takes]
-                raise StudyError(f"unknown axis {axis!r}; {nearest(axis, set(free))}", where=f"{WHERE}, key axes")
-            if not values or min(values) < 1 or len(set(values)) != len(values):
-                raise StudyError("needs one or more different values of at least 1", where=f"{WHERE}, key axes.{axis}")
-        for variant in self.variants():
-            for axis in variant.takes:
-                if axis not in config.axes:
-                    raise StudyError(f"{variant.name} takes the axis {axis}, which has no values", where=f"{WHERE}, key axes")
-        names: set[str] = set()
-        for number, group in enumerate(config.shapes):
-            where = f"{WHERE}, key shapes[{number}]"
-            for key, value in group.values.items():
-                if key not in study.group_axes:
-                    raise StudyError(f"unknown key {key!r}; {nearest(key, [*study.group_axes, 'variants', 'launches'])}", where=where)
-                if value < 0:
-                    raise StudyError(f"{key} is {value}; a size is not negative", where=where)
-            missing = set(study.group_axes) - set(group.values)
-            if missing:
-                raise StudyError(f"lacks {', '.join(sorted(missing))}", where=where)
-            for name in group.variants or ():
-                study.variant(name)
-            self._known_batches(group.launches, where)
-            name = study.group_name(group.values)
-            if name in names:
-                raise StudyError(f"{name} is listed twice", where=where)
-            names.add(name)
-        if config.report.group and config.report.group not in names:
-            raise StudyError(
-                f"{config.report.group!r} is no configured shape; {nearest(config.report.group, names)}", where=f"{WHERE}, key report.group"
-            )
-        _ = self.published  # a misspelt name is said before any work
-        self._known_batches(config.profile.launches, f"{WHERE}, key profile.launches")
-        self._known_batches(dict.fromkeys(config.profile.batches or (), 1), f"{WHERE}, key profile.batches")
-        for variant in self.variants():
-            for group in config.shapes:
-                for cell in study.cells(group.values, [variant.name], config.axes):
-                    study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
-            study.code_digest(variant)  # reads every source
-            for kernel in self.kernels(variant):
-                study.macros(kernel)
-        for group in config.shapes:
-            study.effective_bytes(group.values)
-
-    def _known_batches(self, launches: Mapping[str, int], where: str) -> None:
-        for name, count in launches.items():
-            if name not in self.batches:
-                raise StudyError(f"unknown metric batch {name!r}; {nearest(name, self.batches)}", where=where)
-            if count < 1:
-                raise StudyError(f"{name} needs at least one launch", where=where)
+    # -- the folder ------------------------------------------------------------------------------------------------------
 
     def guard_folder(self) -> None:
         """Stop if the results folder cannot be written, holds another GPU's run, or a live run that a replay would overwrite."""
@@ -344,54 +287,3 @@ class Experiment:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _inside(root: Path, *parts: str) -> Path:
-    """A folder of the project that must exist."""
-    path = root.joinpath(*parts)
-    if not path.is_dir():
-        folders = [p.name for p in path.parent.glob("*") if p.is_dir()]
-        raise StudyError(f"there is no folder {path}; {nearest(parts[-1], folders)}", where=WHERE)
-    return path
-
-
-def find_target(config: Config, root: Path) -> dict[str, Any]:
-    """Decide between the live device and an archive: ``{"gpu": facts, "archive": name or None, "archive_sha256": ...}``."""
-    wanted = config.device
-    if isinstance(wanted, str) and (wanted == "archive" or wanted.startswith("archive:")):
-        return _archived(config, root, wanted.partition(":")[2])
-    devices = visible_devices()
-    if devices:
-        return {"gpu": choose(wanted, devices).as_dict(), "archive": None, "archive_sha256": None}
-    if wanted != "auto":
-        raise StudyError(f"device {wanted!r} is asked for, and no NVIDIA device is visible", where=f"{WHERE}, key device")
-    return _archived(config, root, "")
-
-
-def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
-    name = path or config.replay
-    if not name:
-        raise StudyError(
-            "no NVIDIA device is here, and no archive is named to be rebuilt", where=f"{WHERE}, key replay", hint="set replay: to an archive"
-        )
-    container = Container(root / name)
-    environment = container.read_json("environment.json")
-    if not isinstance(environment, dict) or not isinstance(environment.get("gpu"), dict):
-        raise StudyError("environment.json names no GPU", where=str(name), hint="this is no archive of a measured run")
-    missing = [g for g in _configured_groups(config, root) if f"raw/timing/{g}.csv" not in container.names]
-    if missing:
-        held = sorted(n.split("/")[-1][:-4] for n in container.names if n.startswith("raw/timing/"))
-        raise StudyError(
-            f"the archive {name} has no measurement of {', '.join(missing)}; it has {', '.join(held)}",
-            where=f"{WHERE}, key shapes",
-            hint="configure shapes that the archive has, or run where a GPU is",
-        )
-    return {"gpu": environment["gpu"], "archive": str(name), "archive_sha256": container.sha256}
-
-
-def _configured_groups(config: Config, root: Path) -> list[str]:
-    study = Study(_inside(root, "kernels", config.study) / "variants.yaml")
-    try:
-        return [study.group_name(g.values) for g in config.shapes]
-    except KeyError:
-        return []  # a shape lacks an axis; the validation that follows names it

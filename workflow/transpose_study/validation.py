@@ -1,0 +1,75 @@
+"""Checks of an experiment's meaning, before any work: names, sizes, and every expression of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from transpose_study.errors import StudyError, nearest
+from transpose_study.target import WHERE
+
+if TYPE_CHECKING:
+    from transpose_study.experiment import Experiment
+
+
+def validate(experiment: Experiment) -> None:
+    """Raise :class:`StudyError` for the first mistake, with its key and the nearest known name.
+
+    Sizes that cannot run (zero, larger than memory or a launch's limits) are no mistakes: their cells carry the reason.
+    """
+    config, study = experiment.config, experiment.study
+    if config.variants != "all":
+        for name in config.variants:
+            study.variant(name)
+    for axis, values in config.axes.items():
+        if axis not in study.axes or axis in study.group_axes:
+            free = [a for v in study.variants.values() for a in v.takes]
+            raise StudyError(f"unknown axis {axis!r}; {nearest(axis, set(free))}", where=f"{WHERE}, key axes")
+        if not values or min(values) < 1 or len(set(values)) != len(values):
+            raise StudyError("needs one or more different values of at least 1", where=f"{WHERE}, key axes.{axis}")
+    for variant in experiment.variants():
+        for axis in variant.takes:
+            if axis not in config.axes:
+                raise StudyError(f"{variant.name} takes the axis {axis}, which has no values", where=f"{WHERE}, key axes")
+    names: set[str] = set()
+    for number, group in enumerate(config.shapes):
+        where = f"{WHERE}, key shapes[{number}]"
+        for key, value in group.values.items():
+            if key not in study.group_axes:
+                raise StudyError(f"unknown key {key!r}; {nearest(key, [*study.group_axes, 'variants', 'launches'])}", where=where)
+            if value < 0:
+                raise StudyError(f"{key} is {value}; a size is not negative", where=where)
+        missing = set(study.group_axes) - set(group.values)
+        if missing:
+            raise StudyError(f"lacks {', '.join(sorted(missing))}", where=where)
+        for name in group.variants or ():
+            study.variant(name)
+        _known_batches(experiment, group.launches, where)
+        name = study.group_name(group.values)
+        if name in names:
+            raise StudyError(f"{name} is listed twice", where=where)
+        names.add(name)
+    if config.report.group and config.report.group not in names:
+        raise StudyError(
+            f"{config.report.group!r} is no configured shape; {nearest(config.report.group, names)}", where=f"{WHERE}, key report.group"
+        )
+    _ = experiment.published  # a misspelt name is said before any work
+    _known_batches(experiment, config.profile.launches, f"{WHERE}, key profile.launches")
+    _known_batches(experiment, dict.fromkeys(config.profile.batches or (), 1), f"{WHERE}, key profile.batches")
+    for variant in experiment.variants():
+        for group in config.shapes:
+            for cell in study.cells(group.values, [variant.name], config.axes):
+                study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
+        study.code_digest(variant)  # reads every source
+        for kernel in experiment.kernels(variant):
+            study.macros(kernel)
+    for group in config.shapes:
+        study.effective_bytes(group.values)
+
+
+def _known_batches(experiment: Experiment, launches: Mapping[str, int], where: str) -> None:
+    for name, count in launches.items():
+        if name not in experiment.batches:
+            raise StudyError(f"unknown metric batch {name!r}; {nearest(name, experiment.batches)}", where=where)
+        if count < 1:
+            raise StudyError(f"{name} needs at least one launch", where=where)
