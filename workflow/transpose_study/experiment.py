@@ -20,9 +20,9 @@ from transpose_study.metrics import Batch, load_metrics
 from transpose_study.paths import RunPaths
 from transpose_study.records import digest_of, read_json, read_yaml
 from transpose_study.registry import Cell, Kernel, Study, Variant
-from transpose_study.sources import HARNESS
+from transpose_study.sources import HARNESS, normalised_source
 from transpose_study.target import WHERE, find_target, inside
-from transpose_study.validation import normalised_source, validate
+from transpose_study.validation import validate
 
 
 class Experiment:
