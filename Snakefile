@@ -63,6 +63,7 @@ else:
 
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/archive.smk"
+include: "workflow/rules/compare.smk"
 
 
 rule all:

@@ -58,7 +58,7 @@ class Experiment:
 
     def resolved(self) -> dict[str, Any]:
         """What ``run_config.yaml`` holds: the configuration with all defaults, and what was measured."""
-        return {"config": self.config.model_dump(mode="json"), "target": self.target}
+        return {"config": self.config.model_dump(mode="json", exclude={"compare"}), "target": self.target}
 
     # -- what is measured ---------------------------------------------------------------------------------------------
 

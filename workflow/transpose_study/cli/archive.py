@@ -36,12 +36,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_run(status)
     status.set_defaults(run_command=run_status)
 
-    rerun = commands.add_parser("rerun", help="make an archive's experiment once more on the GPU of this machine (runs the archive's kernels and program)")
+    rerun = commands.add_parser("rerun", help="make an archive's experiment once more on this GPU, with the archive's kernels and program")
     rerun.add_argument("archive", type=Path)
     rerun.add_argument("--configfile", type=Path, help="configuration in the place of the archive's own, such as config/quick.yaml")
     rerun.add_argument("--installed-program", action="store_true", help="measure with the installed program, not with the archive's own")
     add_log(rerun)
     rerun.set_defaults(run_command=run_rerun)
+
+    compare = commands.add_parser("compare", help="set archives, results folders and published studies side by side")
+    compare.add_argument("sides", nargs="*", metavar="SIDE", help="an archive, a results folder, or a published study such as rtx5060-laptop")
+    compare.add_argument("--output", type=Path, help="folder to write; default: results/compare/<sides>")
+    add_log(compare)
+    compare.set_defaults(run_command=run_compare)
 
 
 def run_archive(args: argparse.Namespace, log: Log) -> None:
@@ -103,3 +109,19 @@ def run_rerun(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.archive.rerun import rerun
 
     rerun(args.archive, log, configfile=args.configfile, installed=args.installed_program)
+
+
+def run_compare(args: argparse.Namespace, log: Log) -> None:
+    """Write a comparison."""
+    from collections import Counter
+
+    from transpose_study.comparison.compare import REPORT, compare
+
+    folder, comparison = compare(args.sides, output=args.output)
+    for text in comparison.common():
+        log.say(text)
+    for pair in comparison.pairs:
+        counts = Counter(v.verdict for v in pair.verdicts.values() if v)
+        told = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+        log.say(f"{pair.second.label} against {pair.first.label}, {'one unit' if pair.same_unit else 'two units'}: {told}")
+    log.say(f"compared in {folder / 'report' / REPORT}.html")
