@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 from transpose_study import __version__
-from transpose_study.cli import analyse, archive, build, explain, measure, predict, prepare
+from transpose_study.cli import analyse, archive, build, doctor, explain, measure, predict, prepare
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (prepare, build, measure, predict, analyse, explain, archive):
+    for module in (prepare, build, measure, predict, analyse, explain, archive, doctor):
         module.add(commands)
     return top
 

@@ -46,6 +46,11 @@ class Telemetry:
         running = self._read(pynvml.nvmlDeviceGetComputeRunningProcesses) or []
         return [f"PID {p.pid} with {(p.usedGpuMemory or 0) / 2**20:.0f} MiB" for p in running if p.pid not in own | {os.getpid()}]
 
+    def free_bytes(self) -> int | None:
+        """Bytes of the GPU's memory that nobody holds."""
+        memory = self._read(pynvml.nvmlDeviceGetMemoryInfo)
+        return None if memory is None else int(memory.free)
+
     def facts(self) -> dict[str, Any]:
         """What does not change during a run: driver, power limit, ECC, clock limits, memory."""
         limit = self._read(pynvml.nvmlDeviceGetEnforcedPowerLimit)
