@@ -192,7 +192,7 @@ def test_same_bytes_from_rows_in_another_order(make):
 
     before = tables()
     assert set(before) == {
-        f"{n}.csv" for n in ("timings", "noise", "rounds", "counters", "opcodes", "occupancy", "block_rows", "predictions", "instructions", "banks", "published")
+        f"{n}.csv" for n in ("timings", "noise", "rounds", "counters", "opcodes", "occupancy", "block_rows", "predictions", "instructions", "banks", "published", "ratios")
     }  # fmt: skip
     synthetic.shuffle_rows([experiment.paths.check, *Path(experiment.paths.folder, "raw").glob("*/*.csv")])
     aggregate(experiment)
