@@ -1,5 +1,9 @@
 # Tables from raw data, figures and the write-up from tables.
 from transpose_study.analysis.judge import TABLES as JUDGED
+from transpose_study.report import figure_suffixes, report_suffixes, sources_of
+
+PAPER = EXPERIMENT.config.paper
+PAGES = report_suffixes(EXPERIMENT.config.report.formats, PAPER.language)
 
 
 rule aggregate:
@@ -26,7 +30,7 @@ rule judge:
         config=f"{RUN}/run_config.yaml",
         tables=rules.aggregate.output,
     output:
-        expand(f"{RUN}/tables/{{table}}.csv", table=JUDGED),
+        [report(f"{RUN}/tables/{table}.csv", caption="../report/judged.rst", category="Claims", labels={"Table": table}) for table in JUDGED],
     log:
         f"{RUN}/logs/judge.log",
     params:
@@ -42,9 +46,13 @@ rule draw:
         tables=rules.aggregate.output,
         judged=rules.judge.output,
         declared=f"paper/{EXPERIMENT.config.study}.figures.yaml",
+        texts=sources_of(EXPERIMENT.config.study, PAPER.language)[1:],
     output:
-        svg=[report(f"{RUN}/figures/{name}.svg", caption=f"../report/{name}.rst", category="Figures") for name in FIGURES],
-        png=expand(f"{RUN}/figures/{{name}}.png", name=FIGURES),
+        shown=[
+            report(f"{RUN}/figures/{name}.svg", caption=f"../report/{name}.rst", category="Figures", labels={"Figure": name.replace("_", " ")})
+            for name in FIGURES
+        ],
+        others=[f"{RUN}/figures/{name}.{s}" for name in FIGURES for s in figure_suffixes(PAPER.language) if s != "svg"],
     log:
         f"{RUN}/logs/draw.log",
     params:
@@ -58,13 +66,18 @@ rule write:
     input:
         config=f"{RUN}/run_config.yaml",
         environment=f"{RUN}/environment.json",
-        paper=f"paper/{EXPERIMENT.config.study}.py",
+        paper=sources_of(EXPERIMENT.config.study, PAPER.language),
         captions=EXPERIMENT.captions(),
         tables=rules.aggregate.output,
         judged=rules.judge.output,
-        figures=rules.draw.output.svg,
+        figures=rules.draw.output,
     output:
-        expand(f"{RUN}/report/{EXPERIMENT.config.study}.{{format}}", format=EXPERIMENT.config.report.formats),
+        [
+            report(f"{RUN}/report/{EXPERIMENT.config.study}.{s}", caption="../report/write_up.rst", category="Write-up", labels={"Edition": s})
+            if s.endswith(("html", "pdf"))
+            else f"{RUN}/report/{EXPERIMENT.config.study}.{s}"
+            for s in PAGES
+        ],
     log:
         f"{RUN}/logs/write.log",
     params:

@@ -16,10 +16,12 @@ import pytest
 from synthetic import ROOT, base_config
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
+from transpose_study.progress import Log
 from transpose_study.records import sha256_file
-from transpose_study.report import draw, figure_names, notebook, write
+from transpose_study.report import draw, figure_names, figure_suffixes, notebook, report_suffixes, write
 
 Make = Callable[..., Experiment]
+SHOWN = [n for n in figure_names("transpose", ROOT) if n not in ("predicted_and_measured", "banks_of_the_tile")]  # no predictions here
 BUILD = (
     "import sys; from pathlib import Path; from transpose_study.experiment import Experiment; from transpose_study.report import draw, write; "
     "e = Experiment.from_run(Path(sys.argv[1]), Path(sys.argv[2])); draw(e); write(e)"
@@ -43,8 +45,11 @@ def made(folder: Path) -> dict[str, str]:
 
 def test_every_format_and_figure_is_there(built: Experiment) -> None:
     names = set(made(built.paths.folder))
-    assert names == {f"report/transpose.{s}" for s in ("html", "pdf", "md", "ipynb")} | {
-        f"figures/{n}.{s}" for n in figure_names("transpose", ROOT) for s in ("svg", "png")
+    assert names == {f"report/transpose.{s}" for s in ("html", "pdf", "md", "ipynb", "zh.html", "zh.pdf", "zh.md")} | {
+        f"figures/{n}.{s}" for n in figure_names("transpose", ROOT) for s in ("svg", "png", "zh.svg", "zh.png")
+    }
+    assert names == {f"report/transpose.{s}" for s in report_suffixes(built.config.report.formats, built.config.paper.language)} | {
+        f"figures/{n}.{s}" for n in figure_names("transpose", ROOT) for s in figure_suffixes(built.config.paper.language)
     }
 
 
@@ -61,11 +66,12 @@ def test_equal_tables_give_equal_bytes_elsewhere(built: Experiment, tmp_path: Pa
     assert made(folder) == made(built.paths.folder)
 
 
-def test_html_is_self_contained_and_whole(built: Experiment) -> None:
-    page = report_of(built, "html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("suffix", ["html", "zh.html"])
+def test_html_is_self_contained_and_whole(built: Experiment, suffix: str) -> None:
+    page = report_of(built, suffix).read_text(encoding="utf-8")
     assert len(page) < 4 * 2**20
     assert not re.search(r'(?:src|href)="(?!#)|url\((?!#)|@import', page)
-    assert page.count("<svg ") == len(figure_names("transpose", ROOT))
+    assert page.count("<svg ") == len(SHOWN)
     assert "<math" in page and "prefers-color-scheme: dark" in page and 'name="viewport"' in page
     names = re.findall(r'\bid="([^"]+)"', page)
     assert len(names) == len(set(names))
@@ -74,20 +80,26 @@ def test_html_is_self_contained_and_whole(built: Experiment) -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(names)
     assert page.count('<div class="table"') == page.count("<table") > 10
     first = page.index("<h1>")
-    assert "Live run" in page[first : first + 600]
+    assert ("Live run" if suffix == "html" else "实机运行") in page[first : first + 600]
+    assert len(re.findall(r'<span class="v" title="tables/[^"]+">[^<]+</span>', page)) > 50  # figures tell where they come from
+    assert not re.search("[\ue000-\uf8ff]", page)  # no mark is left over
 
 
-def test_pdf_has_pages_no_date_and_embedded_fonts(built: Experiment) -> None:
-    data = report_of(built, "pdf").read_bytes()
+@pytest.mark.parametrize("suffix", ["pdf", "zh.pdf"])
+def test_pdf_has_pages_no_date_and_embedded_fonts(built: Experiment, suffix: str) -> None:
+    data = report_of(built, suffix).read_bytes()
     assert data.startswith(b"%PDF-") and b"%%EOF" in data[-32:]
     assert b"/CreationDate" not in data and b"/ModDate" not in data
     assert str(built.paths.folder).encode() not in data
 
 
-def test_markdown_links_figures_beside_it(built: Experiment) -> None:
-    text = report_of(built, "md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("suffix", ["md", "zh.md"])
+def test_markdown_links_figures_beside_it(built: Experiment, suffix: str) -> None:
+    text = report_of(built, suffix).read_text(encoding="utf-8")
+    assert not re.search("[\ue000-\uf8ff]", text)
     links = re.findall(r"\]\(([^)]+)\)", text)
-    assert len(links) == len(figure_names("transpose", ROOT))
+    assert len(links) == len(SHOWN)
+    assert all(link.endswith(".zh.svg") == (suffix == "zh.md") for link in links)
     assert all((report_of(built, "md").parent / link).resolve().is_file() for link in links)
     widths = {}
     for line in text.splitlines():
@@ -103,6 +115,7 @@ def test_notebook_is_valid_and_names_no_place(built: Experiment) -> None:
     nbformat.validate(notebook)
     assert [c.id for c in notebook.cells] == [f"cell-{i:03d}" for i in range(len(notebook.cells))]
     assert all(c.metadata == {} for c in notebook.cells)
+    assert not re.search("[\ue000-\uf8ff]", text) and "实机运行" not in text
     assert str(built.paths.folder) not in text and str(ROOT) not in text and str(Path.home()) not in text
     assert json.loads(text)["metadata"]["language_info"].get("version") is None
 
@@ -117,7 +130,28 @@ def test_figures_carry_no_date_and_no_text_that_needs_a_font(built: Experiment) 
 def test_only_configured_formats_are_written(make: Make) -> None:
     experiment = make("one", config=base_config(report={"formats": ["md"]}))
     write(experiment)
-    assert sorted(p.name for p in (experiment.paths.folder / "report").iterdir()) == ["transpose.md"]
+    assert sorted(p.name for p in (experiment.paths.folder / "report").iterdir()) == ["transpose.md", "transpose.zh.md"]
+
+
+def test_only_configured_languages_are_written(make: Make) -> None:
+    experiment = make("chinese", config=base_config(paper={"language": ["zh"]}))
+    write(experiment, ["md", "ipynb"])
+    assert sorted(p.name for p in (experiment.paths.folder / "report").iterdir()) == ["transpose.zh.md"]
+
+
+def test_without_a_chinese_font_its_pdf_and_figures_are_left_out_with_the_reason(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("transpose_study.report.fonts.chinese", lambda: None)
+    experiment = make("fontless")
+    draw(experiment, Log())
+    write(experiment, ["md", "html", "pdf"], Log())
+    names = {p.name for d in ("figures", "report") for p in (experiment.paths.folder / d).iterdir()}
+    assert "transpose.pdf" in names and "transpose.zh.md" in names and "transpose.zh.html" in names
+    assert "transpose.zh.pdf" not in names and not any(n.endswith((".zh.svg", ".zh.png")) for n in names)
+    assert report_suffixes(["html", "pdf"], ["en", "zh"]) == ["html", "pdf", "zh.html"] and figure_suffixes(["en", "zh"]) == ["svg", "png"]
+    text = report_of(experiment, "zh.md").read_text(encoding="utf-8")
+    assert "本版没有 PDF：没有安装含中文字形的字体" in text and "../figures/bandwidth_ladder.svg" in text
 
 
 @pytest.mark.parametrize(("module", "package", "suffix"), [("typst", "typst", "pdf"), ("pypandoc", "pypandoc_binary", "html")])

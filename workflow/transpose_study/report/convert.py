@@ -11,35 +11,52 @@ from pathlib import Path
 
 from transpose_study.errors import StudyError
 from transpose_study.records import read_text
+from transpose_study.report import fonts, marks
 from transpose_study.report.palette import GRID, INK, MUTED
+from transpose_study.report.texts import ENGLISH, Language
 
 TEMPLATES = Path(__file__).parent / "templates"
+TAGS = {"en": "en", "zh": "zh-CN"}  # a browser chooses its font by the tag
 
 # GitHub's Markdown, the dialect of the report; captions come from a filter, since it has no syntax for them. The wide
 # line length keeps pandoc from giving long pipe tables a fixed width.
 _PANDOC = ("--from=gfm+tex_math_dollars", "--columns=100000", "--wrap=none")
 
 
-def to_html(markdown: str, *, figures: Path, language: str = "en") -> str:
+def to_html(markdown: str, *, figures: Path, language: Language = Language(ENGLISH)) -> str:  # noqa: B008 - never changed
     """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside."""
-    variables = {"style": read_text(TEMPLATES / "page.css"), "lang": language, "contents-title": "Contents"}
+    variables = {"style": read_text(TEMPLATES / "page.css"), "lang": TAGS[language.code], "contents-title": language.template("Contents")}
     page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=4")
     picture = r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>'
     page = re.sub(picture, lambda m: _inline_svg(figures, m[1], m[2]), page)
-    return re.sub(r'<table id="([^"]*)">\s*<caption>(.*?)</caption>(.*?)</table>', _scrolling_table, page, flags=re.DOTALL)
+    page = re.sub(r'<table id="([^"]*)">\s*<caption>(.*?)</caption>(.*?)</table>', _scrolling_table, page, flags=re.DOTALL)
+    return marks.titled(page)
 
 
 def _scrolling_table(found: re.Match[str]) -> str:
     """A table that scrolls by itself where the window is narrower, under a caption that does not."""
     name, caption, rows = found.groups()
+    rows = re.sub(r"<td( [^>]*)?>(.*?)</td>", _sized_cell, rows, flags=re.DOTALL)
     head = f'<figure class="tabular" id="{name}">\n<figcaption>{caption}</figcaption>'
     return f'{head}\n<div class="table" tabindex="0"><table>{rows}</table></div>\n</figure>'
 
 
-def to_pdf(markdown: str, *, figures: Path, language: str = "en", running_head: str = "") -> bytes:
-    """The typeset report. Fonts are the ones inside Typst; the document carries no date."""
+def _sized_cell(found: re.Match[str]) -> str:
+    """A field that is kept on one line where it is short, and given room where it is long; a Chinese character counts twice."""
+    plain = re.sub(r"<[^>]*>", "", found[2])
+    width = sum(2 if ord(c) > 0x2E7F else 1 for c in plain)
+    size = ' class="short"' if width <= 22 else ' class="long"' if width > 60 else ""
+    return f"<td{size}{found[1] or ''}>{found[2]}</td>"
+
+
+def to_pdf(markdown: str, *, figures: Path, language: Language, running_head: str = "") -> bytes:
+    """The typeset report. Fonts are the ones inside Typst, and for Chinese the ones found; the document carries no date."""
     typst = _import_typst()
-    document = _pandoc(markdown, "typst", "paper.typ", {"lang": language, "runninghead": running_head}, "--shift-heading-level-by=-1")
+    own = fonts.chinese() if language.code == "zh" else None
+    variables = {"lang": language.code, "runninghead": running_head, "contents-title": language.template("Contents")}
+    if own:
+        variables |= {"serif": own.serif, "sans": own.sans}
+    document = _pandoc(marks.untraced(markdown), "typst", "paper.typ", variables, "--shift-heading-level-by=-1")
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as scratch:
         root = Path(scratch)
         (root / "report").mkdir()
@@ -49,7 +66,14 @@ def to_pdf(markdown: str, *, figures: Path, language: str = "en", running_head: 
         source = root / "report" / "report.typ"
         source.write_text(document, encoding="utf-8", newline="\n")
         try:
-            return typst.compile(str(source), root=str(root), format="pdf", ignore_system_fonts=True, font_paths=[], timestamp=0)
+            return typst.compile(
+                str(source),
+                root=str(root),
+                format="pdf",
+                ignore_system_fonts=True,
+                font_paths=[str(f) for f in own.folders] if own else [],
+                timestamp=0,
+            )
         except typst.TypstError as error:
             raise StudyError(f"Typst refuses the report: {error.message}", where=_typst_place(error, document)) from None
 

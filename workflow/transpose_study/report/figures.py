@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transpose_study.errors import StudyError, nearest
 from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
 from transpose_study.provenance import source_of
 from transpose_study.records import read_text, read_yaml
+from transpose_study.report import fonts
+from transpose_study.report.texts import ENGLISH, Language, Part, Text
+
+if TYPE_CHECKING:
+    from transpose_study.report.values import Results
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a chart is drawn from: a run's figures, the language of its labels, and its options in the figures' file."""
+
+    results: Results
+    language: Language
+    options: dict[str, Any]
+
+    def words(self, template: str, **values: Part) -> str:
+        """A label in the chart's language."""
+        return self.language.render(Text(template, **values), traced=False)
 
 
 def figure_file(study: str, root: Path = Path()) -> Path:
@@ -31,24 +51,42 @@ def figure_names(study: str, root: Path = Path()) -> list[str]:
     return list(declared_figures(study, root))
 
 
+def figure_suffixes(languages: Sequence[str], kinds: Sequence[str] = ("svg", "png")) -> list[str]:
+    """Suffixes of each figure's files: ``svg``, ``zh.svg``; always English, and the languages that a font can set."""
+    return [f"{'' if c == ENGLISH else c + '.'}{k}" for c in _drawn(languages) if fonts.available(c) for k in kinds]
+
+
+def _drawn(languages: Sequence[str]) -> list[str]:
+    """English, which ``snakemake --report`` shows too, and the languages of the write-up."""
+    return list(dict.fromkeys([ENGLISH, *languages]))
+
+
 def caption_of(name: str, root: Path = Path()) -> str:
     """The caption of a figure: the text that ``snakemake --report`` shows too."""
     return " ".join(read_text(root / "workflow" / "report" / f"{name}.rst").split())
 
 
 def draw(experiment: Experiment, log: Log | None = None) -> None:
-    """Draw every figure of the study into ``figures/*.svg`` and ``*.png``."""
+    """Draw every figure of the study in every language into ``figures/*.svg`` and ``*.png``."""
     from transpose_study.report import charts, style  # matplotlib takes a second to load: only where something is drawn
     from transpose_study.report.values import Results
 
-    style.use()
+    study, root = experiment.study.name, experiment.root
     results = Results(experiment)
     source = source_of(results.table("timings"))
-    path = figure_file(experiment.study.name, experiment.root)
-    for name, options in declared_figures(experiment.study.name, experiment.root).items():
-        if options["kind"] not in charts.KINDS:
-            raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
-        figure = charts.KINDS[options["kind"]](results, options)
-        style.save(figure, experiment.paths.figure(name, "svg"), experiment.paths.figure(name, "png"), source)
-        if log:
-            log.note(f"drew {name}")
+    path = figure_file(study, root)
+    for code in _drawn(experiment.config.paper.language):
+        if not fonts.available(code):
+            if log:
+                log.note(f"no figures in {code}: {fonts.MISSING} ({fonts.HINT})")
+            continue
+        language = Language.of(code, study, root)
+        style.use(code)
+        for name, options in declared_figures(study, root).items():
+            if options["kind"] not in charts.KINDS:
+                raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
+            figure = charts.KINDS[options["kind"]](Drawing(results, language, options))
+            svg, png = (experiment.paths.figure(name, f"{language.suffix}{k}") for k in ("svg", "png"))
+            style.save(figure, svg, png, source)
+            if log:
+                log.note(f"drew {name}, {code}")

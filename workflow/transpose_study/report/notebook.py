@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -18,6 +19,9 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
 from transpose_study.errors import StudyError
+from transpose_study.report import marks
+from transpose_study.report.page import mime_type
+from transpose_study.report.texts import ENGLISH, Language
 
 KERNEL = "python3"  # the name every Jupyter front end resolves to its own Python
 
@@ -71,21 +75,46 @@ def execute(source: Path, *, folder: Path, environment: Mapping[str, str], timeo
 
 
 def as_text(notebook: NotebookNode) -> str:
-    """The notebook as JSON with sorted keys."""
-    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    """The notebook as JSON with sorted keys: its English edition, without marks."""
+    shown = copy.deepcopy(notebook)
+    numbers = marks.labels(_joined(notebook, ENGLISH))
+    for cell in shown.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            output["data"] = {k: marks.resolved(marks.untraced(v), numbers, marks.KINDS) for k, v in data.items() if k == mime_type(ENGLISH)}
+    return json.dumps(shown, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def as_markdown(notebook: NotebookNode) -> str:
-    """Markdown of the notebook: its Markdown cells and the Markdown outputs of its code cells, without the code."""
+def as_markdown(notebook: NotebookNode, language: Language, *, linked: bool = False) -> str:
+    """One edition: its Markdown cells and the Markdown outputs of its code cells, without the code.
+
+    ``linked`` keeps the traces of figures and links the references, for the pages made from it.
+    """
+    joined = _joined(notebook, language.code, language)
+    words = {kind: language.template(word) for kind, word in marks.KINDS.items()}
+    text = marks.resolved(joined, marks.labels(joined), words, linked=linked)
+    return text if linked else marks.untraced(text)
+
+
+def _joined(notebook: NotebookNode, code: str, language: Language | None = None) -> str:
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            parts.append(cell.source)
+            parts.append(_translated(cell.source, language or Language(ENGLISH)))
         for output in cell.get("outputs", ()):
-            text = output.get("data", {}).get("text/markdown")
+            text = output.get("data", {}).get(mime_type(code))
             if text is not None:
                 parts.append(text)
     return "\n\n".join(p.strip("\n") for p in parts if p.strip()) + "\n"
+
+
+def _translated(source: str, language: Language) -> str:
+    """A Markdown cell, paragraph by paragraph; the marks of headings are kept."""
+    blocks = []
+    for block in source.strip("\n").split("\n\n"):
+        level = len(block) - len(block.lstrip("#"))
+        blocks.append("#" * level + " " * bool(level) + language.template(" ".join(block[level:].split())))
+    return "\n\n".join(blocks)
 
 
 def _only_this_interpreter(scratch: Path) -> KernelSpecManager:

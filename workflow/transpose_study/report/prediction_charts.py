@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -11,64 +10,69 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from transpose_study.report import style
+from transpose_study.report.figures import Drawing
 from transpose_study.report.palette import GRID, MUTED
-from transpose_study.report.values import Results
+from transpose_study.report.wording import number
 
-Options = Mapping[str, Any]
 BANKS = 32
 
 
-def agreement(results: Results, options: Options) -> Figure:
-    """How far each measured count lies from its prediction: one row a quantity, one point a cell, all shapes together."""
-    labels: Mapping[str, str] = options["quantities"]
-    points: dict[str, list[float]] = {q: [] for q in labels}
-    for row in results.table("predictions"):
-        if row["quantity"] in points and row["predicted"] and row["measured"]:
-            predicted, measured = float(row["predicted"]), float(row["measured"])
-            if predicted or not measured:
-                points[row["quantity"]].append(100 * (measured - predicted) / predicted if predicted else 0.0)
-    shown = [q for q in labels if points[q]]
-    figure, axes = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.27 * max(len(shown), 2)))
+def agreement(d: Drawing) -> Figure:
+    """Predicted against measured: all pairs on a diagonal (left), and each quantity's differences in percent (right)."""
+    results, names = d.results, d.options["quantities"]
+    pairs: dict[str, list[tuple[float, float]]] = {q: [] for q in names}
+    for row in results.table("predictions") if results.has_table("predictions") else ():
+        if row["quantity"] in pairs and row["predicted"] and row["measured"]:
+            pairs[row["quantity"]].append((float(row["predicted"]), float(row["measured"])))
+    shown = {q: p for q, p in pairs.items() if p}
     if not shown:
-        axes.axis("off")
-        axes.annotate("nothing that was predicted was measured", (0.5, 0.5), xycoords="axes fraction", ha="center", color=MUTED)
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        style.empty(figure, d.words("no prediction has a measured counterpart in this run"))
         return figure
-    for y, quantity in enumerate(shown):
-        off = [p for p in points[quantity] if p]
-        exact = len(points[quantity]) - len(off)
-        axes.plot(off, [y] * len(off), linestyle="none", marker="o", markersize=3.5, color=style.COLOURS[1], markerfacecolor="none")
-        if exact:
-            axes.plot(0, y, linestyle="none", marker="s", markersize=5, color=style.COLOURS[0])
-        text = f"{exact} of {len(points[quantity])} exact"
-        axes.annotate(text, (1, y), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center", fontsize=7.5)
-    reach = max((abs(p) for q in shown for p in points[q]), default=0)
-    axes.set_xscale("symlog", linthresh=0.01)
-    axes.set_xlim(-max(1.0, 1.6 * reach), max(1.0, 1.6 * reach))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.set_yticks(range(len(shown)), [labels[q] for q in shown])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=0)
-    axes.set_xlabel("Measured above predicted (%)")
-    style.tidy(axes, "x")
-    axes.tick_params(axis="y", length=0)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 1.6 + 0.24 * len(shown)), width_ratios=(1, 1.15))
+    for y, (_, points) in enumerate(shown.items()):
+        above = sorted({(float(f"{a:.3g}"), float(f"{b:.3g}")) for a, b in points if a > 0 and b > 0})  # each place once
+        if above:
+            left.plot(*zip(*above, strict=True), linestyle="none", marker="o", markersize=2.6, color=style.COLOURS[0], markeredgewidth=0, alpha=0.5)
+        apart = sorted({round(100 * (b / a - 1) if a else 0.0 if a == b else 100.0, 2) for a, b in points})
+        right.plot(apart, [y] * len(apart), linestyle="none", marker="|", markersize=8, color=style.COLOURS[0], alpha=0.7)
+        equal = sum(a == b for a, b in points)
+        right.annotate(
+            d.words("{n} of {m} equal", n=equal, m=len(points)), (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=7, color=MUTED
+        )
+    ends = left.get_xlim()
+    left.plot(ends, ends, color=MUTED, linewidth=0.8, zorder=0)
+    for setting in (left.set_xscale, left.set_yscale):
+        setting("log")
+    left.set_xlabel(d.words("Predicted"))
+    left.set_ylabel(d.words("Measured"))
+    right.axvline(0, color=MUTED, linewidth=0.8, zorder=0)
+    right.set_xscale("symlog", linthresh=1)
+    right.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    right.set_xlabel(d.words("Measured beyond predicted (%)"))
+    right.set_yticks(range(len(shown)), [d.words(names[q]) for q in shown])
+    right.set_ylim(len(shown) - 0.5, -0.5)
+    right.tick_params(axis="y", length=0)
+    for axes, grid in ((left, "both"), (right, "x")):
+        style.tidy(axes, grid)
     return figure
 
 
-def banks(results: Results, options: Options) -> Figure:
+def banks(d: Drawing) -> Figure:
     """Rows of 32 banks, and in them the words that one warp's shared load and store touch; one panel a kernel."""
-    wanted = [results.cell(text) for text in options["cells"]]
-    names = [results.study.kernel_name(c) for c in wanted]
+    results = d.results
+    names = [results.study.kernel_name(results.cell(text)) for text in d.options["cells"]]
     words: dict[str, list[Mapping[str, str]]] = {n: [] for n in names}
-    for row in results.table("banks"):
+    for row in results.table("banks") if results.has_table("banks") else ():
         name = row["variant"] + "".join(f"_{results.study.axes[a].tag}{row[a]}" for a in results.study.variants[row["variant"]].takes)
         if name in words:
             words[name].append(row)
     shown = [n for n in names if words[n]]
-    figure, grid = plt.subplots(1, max(len(shown), 1), figsize=(style.WIDTH, 2.75), squeeze=False)
     if not shown:
-        grid[0][0].axis("off")
-        grid[0][0].annotate("no predictions in this run", (0.5, 0.5), xycoords="axes fraction", ha="center", color=MUTED)
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        style.empty(figure, d.words("no prediction is part of this run"))
         return figure
+    figure, grid = plt.subplots(1, len(shown), figsize=(style.WIDTH, 2.75), squeeze=False)
     tallest = max(int(r["rows_of_banks"]) for n in shown for r in words[n])
     for axes, name in zip(grid[0], shown, strict=True):
         height = int(words[name][0]["rows_of_banks"])
@@ -76,9 +80,9 @@ def banks(results: Results, options: Options) -> Figure:
         for access, colour in (("store", style.COLOURS[4]), ("load", style.COLOURS[0])):
             for row in (r for r in words[name] if r["access"] == access):
                 axes.add_patch(Rectangle((int(row["bank"]), int(row["bank_row"])), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.25))
-        waves = next(r["wavefronts"] for r in words[name] if r["access"] == "load")
+        waves = int(next(r["wavefronts"] for r in words[name] if r["access"] == "load"))
         axes.set_title(name, fontsize=8)
-        axes.set_xlabel(f"bank; load: {waves} wavefront{'s' * (waves != '1')}")
+        axes.set_xlabel(d.words("bank; load: {n} wavefront" if waves == 1 else "bank; load: {n} wavefronts", n=waves))
         axes.set_xlim(0, BANKS)
         axes.set_ylim(tallest, 0)
         axes.set_aspect("equal")
@@ -87,6 +91,12 @@ def banks(results: Results, options: Options) -> Figure:
         for side in axes.spines.values():
             side.set_visible(False)
         axes.tick_params(length=0)
-    keys = [Patch(color=style.COLOURS[0], label="words of one warp's load"), Patch(color=style.COLOURS[4], label="of one warp's store")]
-    figure.legend(handles=keys, loc="upper center", ncol=2, bbox_to_anchor=(0.5, 1.0))
+    keys = [
+        Patch(color=style.COLOURS[0], label=d.words("words of one warp's load")),
+        Patch(color=style.COLOURS[4], label=d.words("words of one warp's store")),
+    ]
+    figure.legend(handles=keys, loc="outside upper center", ncols=2)
     return figure
+
+
+KINDS: dict[str, Callable[[Drawing], Figure]] = {"agreement": agreement, "banks": banks}

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from transpose_study.records import write_bytes
+from transpose_study.report import fonts
 from transpose_study.report.palette import GRID, INK, MUTED
 
 WIDTH = 7.4  # inches; the text width of the printed report
@@ -26,18 +27,23 @@ DPI = 160
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f5fa8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
 DASHES = ((None, None), (5, 1.6), (1.5, 1.5), (6, 1.5, 1.5, 1.5))
-PUBLISHED = "#a15c00"
+PUBLISHED, PREDICTED = "#a15c00", "#b0186e"
 
 
-def use() -> None:
-    """Apply the style to everything drawn from here on."""
+def use(language: str = "en") -> None:
+    """Apply the style, with the glyphs of a language, to everything drawn from here on."""
     bundled = str(Path(matplotlib.get_data_path()))
     # A system's own DejaVu may differ in version; only the font files that matplotlib ships give equal outlines.
     font_manager.fontManager.ttflist = [f for f in font_manager.fontManager.ttflist if f.fname.startswith(bundled)]
+    families = ["DejaVu Sans"]
+    chinese = fonts.chinese() if language == "zh" else None
+    if chinese:
+        font_manager.fontManager.addfont(chinese.sans_file)
+        families.append(font_manager.FontProperties(fname=chinese.sans_file).get_name())
     sns.set_theme(
         context="paper",
         style="ticks",
-        font="DejaVu Sans",
+        font=families,  # glyphs that the first lacks come from the second
         palette=list(COLOURS),
         rc={
             "svg.hashsalt": "transpose-study",
@@ -46,7 +52,7 @@ def use() -> None:
             "font.size": 8.5,
             "axes.labelsize": 8.5,
             "axes.titlesize": 9,
-            "axes.titleweight": "bold",
+            "axes.titleweight": "normal" if chinese else "bold",  # the Chinese font has one weight
             "axes.titlelocation": "left",
             "xtick.labelsize": 8,
             "ytick.labelsize": 8,
@@ -82,6 +88,17 @@ def series(index: int, *, baseline: bool = False) -> dict[str, object]:
     if dash[0] is not None:
         style["dashes"] = dash
     return style
+
+
+# Fills of stacked segments: each neighbour lighter or darker, and hatched, so that they are told apart in grey.
+_FILLS = (
+    ("#0072b2", ""), ("#f0e442", ""), ("#d55e00", "//"), ("#9ad0f5", ""), ("#009e73", "\\\\"), ("#f3b6d3", ".."), ("#8c6d31", ""), ("#e3e6e9", ""),
+)  # fmt: skip
+
+
+def fills(count: int) -> list[dict[str, object]]:
+    """Colour, hatch and edge of the segments of a stack; at most eight."""
+    return [{"facecolor": colour, "hatch": hatch, "edgecolor": "white"} for colour, hatch in _FILLS[:count]]
 
 
 def tidy(axes: Axes, grid: str = "y") -> None:

@@ -12,27 +12,34 @@ from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_csv, read_json
 from transpose_study.registry import Cell
-from transpose_study.report.wording import Amount, missing
+from transpose_study.report.texts import Text, text
+from transpose_study.report.wording import PREDICTED, PUBLISHED, Amount, missing
 
 RUN_VARIABLE = "TRANSPOSE_STUDY_RUN"
 ROOT_VARIABLE = "TRANSPOSE_STUDY_ROOT"
+LANGUAGES_VARIABLE = "TRANSPOSE_STUDY_LANGUAGES"
 
 Row = Mapping[str, str]
 
 # Units and words of the columns of tables/timings.csv that the report quotes.
 _TIMING = {
-    "median_us": ("µs", "median time"),
-    "mean_us": ("µs", "mean time"),
-    "min_us": ("µs", "shortest time"),
-    "std_us": ("µs", "standard deviation of the time"),
-    "bandwidth_gb_s": ("GB/s", "effective bandwidth"),
-    "mean_bandwidth_gb_s": ("GB/s", "effective bandwidth (from the mean)"),
-    "percent_of_peak": ("%", "share of the nominal peak"),
-    "footprint_to_l2": ("ratio", "footprint as a multiple of L2"),
-    "n": ("samples", "number of samples"),
-    "processes": ("processes", "number of processes"),
-    "launches": ("launches", "number of launches"),
+    "median_us": ("µs", "median time of {cell}"),
+    "mean_us": ("µs", "mean time of {cell}"),
+    "min_us": ("µs", "shortest time of {cell}"),
+    "std_us": ("µs", "standard deviation of the time of {cell}"),
+    "bandwidth_gb_s": ("GB/s", "effective bandwidth of {cell}"),
+    "mean_bandwidth_gb_s": ("GB/s", "effective bandwidth of {cell} from the mean"),
+    "percent_of_peak": ("%", "share of the nominal peak of {cell}"),
+    "footprint_to_l2": ("ratio", "footprint of {cell} as a multiple of L2"),
+    "n": ("samples", "number of samples of {cell}"),
+    "processes": ("processes", "number of processes of {cell}"),
+    "launches": ("launches", "number of launches of {cell}"),
+    "sm_clock_mhz": ("MHz", "SM clock of {cell}"),
+    "memory_clock_mhz": ("MHz", "memory clock of {cell}"),
+    "temperature_c": ("°C", "temperature of {cell}"),
+    "power_w": ("W", "power of {cell}"),
 }
+RATIO = "ratio_to_"
 
 
 class Results:
@@ -112,22 +119,43 @@ class Results:
 
     def timing(self, cell: Cell, column: str = "median_us", mode: str = "hot") -> Amount:
         """A figure of ``tables/timings.csv``."""
-        unit, words = _TIMING.get(column, ("ratio", column.replace("ratio_to_", "ratio to ").replace("_", " ")))
-        name = f"{words} of {self.label(cell)} ({mode})"
+        if column.startswith(RATIO):
+            unit, name = "ratio", text("speed of {cell} relative to {other}", cell=self.label(cell), other=f"`{column.removeprefix(RATIO)}`")
+        else:
+            unit, words = _TIMING.get(column, ("ratio", "figure of {cell}"))
+            name = text(words, cell=self.label(cell))
         found = self.rows("timings", cell, cache_mode=mode)
-        return _amount(found, column, unit, name, self._unconfigured(cell, mode))
+        return _amount(found, column, unit, name, self._unconfigured(cell, mode), f"tables/timings.csv: {self._place(cell)}, {mode}: {column}")
 
     def status(self, cell: Cell, mode: str = "hot") -> tuple[str, str]:
         """Status and reason of a cell in the timings."""
         found = self.rows("timings", cell, cache_mode=mode)
         return (found[0]["status"], found[0]["reason"]) if found else ("absent", self._unconfigured(cell, mode))
 
+    def flags(self, cell: Cell, mode: str = "hot") -> list[str]:
+        """What is flagged about a cell's timing, as the table writes it."""
+        found = self.rows("timings", cell, cache_mode=mode)
+        return [f for f in found[0]["flags"].split(";") if f] if found else []
+
     def counter(self, cell: Cell, quantity: str, column: str = "mean") -> Amount:
         """A figure of ``tables/counters.csv``: by default the arithmetic mean over the launches."""
-        words = quantity.replace("_", " ")
         found = self.rows("counters", cell, quantity=quantity)
         unit = found[0]["unit"] if found else ""
-        return _amount(found, column, unit, f"{words} of {self.label(cell)}", self._unconfigured(cell, ""))
+        name = text("{quantity} of {cell}", quantity=f"`{quantity}`", cell=self.label(cell))
+        origin = f"tables/counters.csv: {self._place(cell)}: {quantity}, {column}"
+        return _amount(found, column, unit, name, self._unconfigured(cell, ""), origin)
+
+    def predicted(self, cell: Cell, quantity: str) -> Amount:
+        """What was predicted for a cell (``tables/predictions.csv``)."""
+        found = self.rows("predictions", cell, quantity=quantity) if self.has_table("predictions") else []
+        name = text("predicted {quantity} of {cell}", quantity=f"`{quantity}`", cell=self.label(cell))
+        if not found or found[0]["predicted"] == "":
+            return missing(name, (found[0]["note"] if found else "") or "nothing was predicted")
+        origin = f"tables/predictions.csv: {self._place(cell)}: {quantity}"
+        return Amount(float(found[0]["predicted"]), found[0].get("unit", ""), name, kind=PREDICTED, origin=origin)
+
+    def _place(self, cell: Cell) -> str:
+        return f"{self.study.kernel_name(cell)}, {self.study.group_name(cell.group)}"
 
     def _unconfigured(self, cell: Cell, mode: str) -> str:
         group = self.study.group_name(cell.group)
@@ -135,15 +163,18 @@ class Results:
             return f"{self.study.kernel_name(cell)} is not part of this run's configuration"
         if mode and mode not in self.experiment.config.timing.cache_modes:
             return f"cache mode {mode} is not part of this run's configuration"
-        if not self.experiment.config.profile.enabled:
+        if not mode and not self.experiment.config.profile.enabled:
             return "profiling is switched off in this run's configuration"
         return "no row was recorded"
 
     def noise_floor(self, mode: str = "hot", group: str | None = None) -> Amount:
         """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``)."""
-        wanted = {a: str(v) for a, v in self.experiment.groups[group or self.experiment.main_group].values.items()} | {"cache_mode": mode}
+        name = group or self.experiment.main_group
+        wanted = {a: str(v) for a, v in self.experiment.groups[name].values.items()} | {"cache_mode": mode}
         found = [r for r in self.table("noise") if all(r[c] == v for c, v in wanted.items())]
-        return _amount(found, "floor_pct", "%", f"noise floor ({mode})", "no A/A pair is part of the registry")
+        return _amount(
+            found, "floor_pct", "%", text("noise floor"), "no A/A pair is part of the registry", f"tables/noise.csv: {name}, {mode}: floor_pct"
+        )
 
     def margin(self, mode: str = "hot") -> float:
         """The noise floor as a share; 0 where it is unknown."""
@@ -174,6 +205,15 @@ class Results:
                 counts[row["reason"]] = counts.get(row["reason"], 0) + 1
         return {reason: (count, len(rows)) for reason, count in sorted(counts.items())}
 
+    def launches(self, group: str) -> dict[str, tuple[int, int]]:
+        """ncu launches really made at a group: batch -> (fewest, most) of its cells."""
+        wanted = {a: str(v) for a, v in self.experiment.groups[group].values.items()}
+        found: dict[str, list[int]] = {}
+        for row in self.table("counters"):
+            if row["batch"] in self.experiment.batches and row["launches"] not in ("", "0") and all(row[a] == v for a, v in wanted.items()):
+                found.setdefault(row["batch"], []).append(int(row["launches"]))
+        return {b: (min(found[b]), max(found[b])) for b in self.experiment.batch_names() if b in found}
+
     # -- published figures --------------------------------------------------------------------------------------------
 
     @cached_property
@@ -184,25 +224,21 @@ class Results:
     def published(self, section: str, quantity: str, kernel: str) -> Amount:
         """What the published study gives."""
         row = self.published_rows.get((section, quantity, kernel))
-        name = f"published {quantity.replace('_', ' ')} of {kernel}"
+        name = text("published figure of {cell}", cell=kernel.replace("_", " "))
         if row is None or row["published"] == "":
             return missing(name, "the study gives no such figure")
-        return Amount(float(row["published"]), row["unit"], name, published=True)
+        origin = f"tables/published.csv: {section}, {kernel}: {quantity}, published"
+        return Amount(float(row["published"]), row["unit"], name, kind=PUBLISHED, origin=origin)
 
     def measured(self, section: str, quantity: str, kernel: str) -> Amount:
         """This device's counterpart of a published figure."""
         row = self.published_rows.get((section, quantity, kernel))
-        name = f"{quantity.replace('_', ' ')} of {kernel.replace('_', ' ')}"
-        return _amount([row] if row else [], "measured", row["unit"] if row else "", name, "the published figures are not configured")
-
-    def kernels_of(self, section: str) -> list[str]:
-        """Kernels that a section of the published figures covers, in the study's order."""
-        order = list((self.experiment.published or {}).get("kernels", {}))
-        held = {k for s, _, k in self.published_rows if s == section}
-        return [k for k in order if k in held] + sorted(held - set(order))
+        name = text("{quantity} of {cell}", quantity=f"`{quantity}`", cell=kernel.replace("_", " "))
+        origin = f"tables/published.csv: {section}, {kernel}: {quantity}, measured"
+        return _amount([row] if row else [], "measured", row["unit"] if row else "", name, "the published figures are not configured", origin)
 
 
-def _amount(rows: Sequence[Row], column: str, unit: str, name: str, otherwise: str) -> Amount:
+def _amount(rows: Sequence[Row], column: str, unit: str, name: Text, otherwise: str, origin: str) -> Amount:  # noqa: PLR0917 - six words of one row
     if not rows:
         return missing(name, otherwise, unit)
     row = rows[0]
@@ -211,7 +247,7 @@ def _amount(rows: Sequence[Row], column: str, unit: str, name: str, otherwise: s
     stem = column.removesuffix("_us") if column == "median_us" else column
     suffix = "_us" if column == "median_us" else ""
     ends = [float(row[f"{stem}_{end}{suffix}"]) if row.get(f"{stem}_{end}{suffix}") else None for end in ("low", "high")]
-    return Amount(float(row[column]), unit, name, *ends)
+    return Amount(float(row[column]), unit, name, *ends, origin=origin)
 
 
 def _project_above(folder: Path) -> Path:

@@ -1,7 +1,7 @@
-"""Numbers as text, and the words that say what numbers say: the same in every locale.
+"""Numbers as text, the same in every locale and language, and the figures of a write-up.
 
-An :class:`Amount` is a figure with its unit, or the reason why there is none. Formatted, ``{amount}`` gives number and
-unit, ``{amount:n}`` the number alone, ``{amount:i}`` number, unit and interval; published figures come in italics.
+An :class:`Amount` is a figure with its unit, or the reason why there is none. How it is set in running text, in each
+language, is :mod:`transpose_study.report.texts`' business.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transpose_study.report.texts import Text
 
 THIN = "\u202f"  # narrow no-break space: between thousands
 HARD = "\u00a0"  # no-break space: between number and unit
@@ -45,20 +49,25 @@ def with_unit(text: str, unit: str) -> str:
     return f"{text}{HARD}{unit}" if unit and unit != "ratio" else text
 
 
+MEASURED, PUBLISHED, PREDICTED = "measured", "published", "predicted"
+
+
 @dataclass(frozen=True)
 class Amount:
     """A figure: value, unit, interval where it has one; or, with ``value`` None, the reason why it is missing.
 
-    ``name`` says what it is, in words that fit after "the". ``published`` marks a figure that was not measured here.
+    ``name`` says what it is, in words that fit after "the"; ``origin`` which row and column of which table it is;
+    ``kind`` whether it was measured here, published by somebody, or predicted without a GPU.
     """
 
     value: float | None
     unit: str = ""
-    name: str = ""
+    name: str | Text = ""
     low: float | None = None
     high: float | None = None
     reason: str = ""
-    published: bool = False
+    kind: str = MEASURED
+    origin: str = ""
 
     @property
     def known(self) -> bool:
@@ -72,40 +81,46 @@ class Amount:
             raise ValueError(f"{self.name or 'this figure'} is missing: {self.reason}")
         return self.value
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of an interval are there and apart."""
+        return self.low is not None and self.high is not None and self.low < self.high
+
     def text(self) -> str:
         """The number alone."""
-        return exact(self.number) if self.published else number(self.number)
+        return exact(self.number) if self.kind == PUBLISHED else number(self.number)
 
-    def __format__(self, specification: str) -> str:
-        plain = self.text() if specification == "n" else with_unit(self.text(), self.unit)
-        if self.published:
-            return f"*{plain}*"
-        if specification == "i" and self.low is not None and self.high is not None:
-            return f"{plain} (interval {number(self.low)} to {number(self.high)})"
-        return plain
-
-    def named(self, name: str) -> Amount:
+    def named(self, name: str | Text) -> Amount:
         """The same figure under another name."""
         return replace(self, name=name)
 
 
-def missing(name: str, reason: str, unit: str = "") -> Amount:
+def missing(name: str | Text, reason: str, unit: str = "") -> Amount:
     """A figure that is not there."""
     return Amount(None, unit, name, reason=reason)
 
 
-def quotient(top: Amount, bottom: Amount, *, unit: str = "", name: str = "", scale: float = 1) -> Amount:
+def quotient(top: Amount, bottom: Amount, *, unit: str = "", name: str | Text = "", scale: float = 1) -> Amount:
     """``scale * top / bottom``; the interval is the widest that the two intervals allow."""
-    name = name or f"ratio of the {top.name} to the {bottom.name}"
     for part in (top, bottom):
         if not part.known:
-            return missing(name, part.reason, unit)
+            return missing(name or part.name, part.reason, unit)
     if not bottom.number:
-        return missing(name, f"the {bottom.name} is zero", unit)
+        return missing(name or bottom.name, "its denominator is zero", unit)
     low = high = None
     if top.low is not None and top.high is not None and bottom.low and bottom.high:
         low, high = scale * top.low / bottom.high, scale * top.high / bottom.low
-    return Amount(scale * top.number / bottom.number, unit, name, low, high)
+    origin = f"({top.origin or top.text()}) / ({bottom.origin or bottom.text()})"
+    return Amount(scale * top.number / bottom.number, unit, name, low, high, origin=origin)
+
+
+def product(*factors: Amount, unit: str = "", name: str | Text = "", scale: float = 1) -> Amount:
+    """``scale`` times all factors, without an interval."""
+    for part in factors:
+        if not part.known:
+            return missing(name or part.name, part.reason, unit)
+    origin = " x ".join(f"({f.origin or f.text()})" for f in factors)
+    return Amount(scale * math.prod(f.number for f in factors), unit, name, origin=origin)
 
 
 def lowest(amounts: Sequence[Amount]) -> Amount:
@@ -118,52 +133,24 @@ def highest(amounts: Sequence[Amount]) -> Amount:
     return max((a for a in amounts if a.known), key=lambda a: a.number, default=amounts[0])
 
 
-def beside(published: Amount) -> str:
-    """`` (published: figure)``, or nothing where the publication gives none."""
-    return f" (published: {published})" if published.known else ""
-
-
-def derived(value: float, unit: str = "", name: str = "") -> Amount:
+def derived(value: float, unit: str = "", name: str | Text = "", origin: str = "") -> Amount:
     """A figure that follows from the configuration or from others."""
-    return Amount(value, unit, name)
+    return Amount(value, unit, name, origin=origin)
 
 
 def listing(words: Sequence[str], last: str = "and") -> str:
-    """``a, b and c``."""
+    """``a, b and c``, for pages in English only; :class:`transpose_study.report.texts.Listing` knows more languages."""
     words = list(words)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else "none"
 
 
-def plural(count: int, one: str, many: str = "") -> str:
-    """``1 launch``, ``3 launches``."""
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+def relation(ratio: Amount, margin: float = 0.0) -> int:
+    """1 or -1 where ratio and interval lie clear of 1 by more than ``margin`` (a share), else 0; 0 for a missing one too.
 
-
-def versus(ratio: Amount, margin: float, *, above: str, below: str, level: str) -> str:
-    """``above`` or ``below`` where ratio and interval lie clear of 1 by more than ``margin`` (a share), else ``level``.
-
-    A ratio without an interval is taken by its value alone; a missing one gives "".
+    A ratio without an interval is taken by its value alone.
     """
     if not ratio.known:
-        return ""
+        return 0
     low = ratio.number if ratio.low is None else ratio.low
     high = ratio.number if ratio.high is None else ratio.high
-    if low > 1 + margin:
-        return above
-    if high < 1 - margin:
-        return below
-    return level
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence whose figures are all there; or no text, and the figures that lack."""
-
-    text: str
-    lacking: tuple[Amount, ...] = ()
-
-
-def sentence(template: str, **amounts: object) -> Sentence:
-    """Fill ``template``; where a figure it needs is missing there is no sentence, only what lacks."""
-    lacking = tuple(a for a in amounts.values() if isinstance(a, Amount) and not a.known)
-    return Sentence("", lacking) if lacking else Sentence(template.format(**amounts))
+    return 1 if low > 1 + margin else -1 if high < 1 - margin else 0

@@ -1,12 +1,20 @@
 -- Turns "**Table 3.** text" before a table, and an image followed by "**Figure 2.** text", into captions,
--- and a paragraph that begins with "*Notes.*" into a block of class "notes".
+-- and a paragraph that begins with "*Notes.*" into a block of class "notes"; in every language of the report.
+
+local WORDS = { Table = { "Table", "表" }, Figure = { "Figure", "图" } }
+local NOTES = { ["Notes."] = true, ["注："] = true }
 
 local LONGEST_KEPT = 26 -- rows of a table that is kept on one printed page
+local WIDE = 9 -- columns from which a printed table is set smaller
 
 local function starts_with(block, word)
   if block == nil or block.t ~= "Para" then return false end
   local first = block.content[1]
-  return first ~= nil and first.t == "Strong" and pandoc.utils.stringify(first):sub(1, #word + 1) == word .. " "
+  if first == nil or first.t ~= "Strong" then return false end
+  for _, translated in ipairs(WORDS[word]) do
+    if pandoc.utils.stringify(first):sub(1, #translated + 1) == translated .. " " then return true end
+  end
+  return false
 end
 
 local function is_image(block)
@@ -15,12 +23,11 @@ end
 
 local function is_notes(block)
   return block.t == "Para" and block.content[1] ~= nil and block.content[1].t == "Emph"
-    and pandoc.utils.stringify(block.content[1]) == "Notes."
+    and NOTES[pandoc.utils.stringify(block.content[1])] ~= nil
 end
 
-local function identifier(block)
-  local label = pandoc.utils.stringify(block.content[1]):lower():gsub("%.$", ""):gsub("%s", "-")
-  return label
+local function identifier(block, word)
+  return word:lower() .. "-" .. pandoc.utils.stringify(block.content[1]):match("%d+")
 end
 
 function Blocks(blocks)
@@ -30,15 +37,16 @@ function Blocks(blocks)
     local this, after = blocks[i], blocks[i + 1]
     if starts_with(this, "Table") and after ~= nil and after.t == "Table" then
       after.caption = pandoc.Caption({pandoc.Plain(this.content)})
-      after.attr = pandoc.Attr(identifier(this), {}, {})
-      if FORMAT == "typst" and #after.bodies[1].body <= LONGEST_KEPT then
-        result:extend({pandoc.RawBlock("typst", "#keep["), after, pandoc.RawBlock("typst", "]")})
-      else
-        result:insert(after)
-      end
+      after.attr = pandoc.Attr(identifier(this, "Table"), {}, {})
+      local around = {}
+      if FORMAT == "typst" and #after.bodies[1].body <= LONGEST_KEPT then table.insert(around, "keep") end
+      if FORMAT == "typst" and #after.colspecs >= WIDE then table.insert(around, "wide") end
+      for _, name in ipairs(around) do result:insert(pandoc.RawBlock("typst", "#" .. name .. "[")) end
+      result:insert(after)
+      for _ in ipairs(around) do result:insert(pandoc.RawBlock("typst", "]")) end
       i = i + 2
     elseif is_image(this) and starts_with(after, "Figure") then
-      result:insert(pandoc.Figure({pandoc.Plain(this.content)}, pandoc.Caption({pandoc.Plain(after.content)}), pandoc.Attr(identifier(after))))
+      result:insert(pandoc.Figure({pandoc.Plain(this.content)}, pandoc.Caption({pandoc.Plain(after.content)}), pandoc.Attr(identifier(after, "Figure"))))
       i = i + 2
     elseif is_notes(this) then
       if FORMAT == "typst" then

@@ -1,0 +1,230 @@
+"""Tables that the write-up of any study has: what was measured, times hot and cold, sizes, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from transpose_study.registry import Cell
+from transpose_study.report.page import Page
+from transpose_study.report.texts import EMPTY, Listing, Part, Text, text
+from transpose_study.report.wording import Amount, derived, highest, lowest, missing, number, quotient
+
+FLAGS = {
+    "above_peak": "above the nominal peak, hence served by a cache", "throttled": "clocks were held down in at least one sample",
+    "unconverged": "the interval is wider than asked for", "skewed": "mean and median part: a heavy tail", "clock_drift": "the SM clock moved",
+}  # fmt: skip
+
+
+def modes_of(page: Page) -> list[str]:
+    """The configured cache modes."""
+    return list(page.results.experiment.config.timing.cache_modes)
+
+
+def by_size(page: Page) -> list[str]:
+    """The configured shapes in the order of their bytes."""
+    groups = page.results.experiment.groups
+    return sorted(groups, key=lambda n: page.results.study.matrix_bytes(groups[n].values))
+
+
+def regime(page: Page, group: str) -> str:
+    """Where a shape lies: both matrices fit into L2, one does, or neither."""
+    size = page.results.study.matrix_bytes(page.results.experiment.groups[group].values)
+    l2 = page.results.experiment.gpu["l2_bytes"]
+    return "both fit" if 2 * size <= l2 else "one fits" if size <= l2 else "neither fits"
+
+
+def axis_notes(page: Page) -> list[Text]:
+    """What the letters in the names of configurations stand for."""
+    study, taken = page.results.study, {a for v in page.results.experiment.variants() for a in v.takes}
+    return [text("`{tag}` stands for {axis}.", tag=study.axes[a].tag, axis=a.upper()) for a in study.axes if a in taken]
+
+
+def measured_shapes(page: Page) -> None:
+    """What was measured at each shape, with the launches really made under the profiler."""
+    r, first = page.results, modes_of(page)[0]
+    batches = r.experiment.batch_names()
+    rows: list[list[Part]] = []
+    for name, shape in r.experiment.groups.items():
+        samples = [r.timing(x, "n", first) for x in r.cells(name)]
+        known = [a for a in samples if a.known]
+        none = missing(text("number of samples"), "nothing was timed at this shape")
+        made = r.launches(name)
+        launched = [
+            derived(made[b][0]) if b in made and made[b][0] == made[b][1] else text("{a} to {b}", a=made[b][0], b=made[b][1]) if b in made else "–"
+            for b in batches
+        ]
+        rows.append([
+            name, derived(2 * r.study.matrix_bytes(shape.values) / 2**20), r.timing(r.cells(name)[0], "footprint_to_l2", first), regime(page, name),
+            text("{n} of {m}", n=len(known), m=len(samples)), lowest(known) if known else none, highest(known) if known else none,
+            lowest([r.timing(x, "processes", first) for x in r.cells(name)]), *launched,
+        ])  # fmt: skip
+    page.table(
+        "What was measured at each shape.",
+        [
+            "Shape", "Both matrices, MiB", "÷ L2", "In L2", "Kernels timed", "Samples, fewest", "most", "Processes",
+            *(text("ncu launches, {b}", b=f"`{b}`") for b in batches),
+        ],
+        rows, source="`tables/timings.csv`, `tables/counters.csv`", align="lrrlrrrr" + "r" * len(batches), name="shapes",
+        notes=["Launches are those really made for each kernel, by batch of metrics."] if batches else [],
+    )  # fmt: skip
+    flagged = sorted({flag.split(" ")[0] for x in r.table("timings") for flag in x["flags"].split(";") if flag})
+    if flagged:
+        shown = [text("{flag} ({meaning})", flag=f"`{f}`", meaning=FLAGS.get(f, f)) for f in flagged]
+        page.say(text("Flags that occur in the tables of times: {flags}. Flagged samples are kept.", flags=Listing(shown)))
+    else:
+        page.say("No sample carries a flag: none above the nominal peak, none throttled, no interval wider than asked for.")
+
+
+def interval(amount: Amount) -> Part:
+    """The two ends of an interval as a table's field."""
+    if not amount.has_interval:
+        return "–"
+    return text("{low} to {high}", low=number(amount.low or 0.0), high=number(amount.high or 0.0))
+
+
+def hot_and_cold(page: Page) -> None:
+    """Times and bandwidths of every kernel at the main shape, the cache modes side by side."""
+    r, modes = page.results, modes_of(page)
+    rows: list[list[Part]] = []
+    for cell in r.cells():
+        times = [r.timing(cell, "median_us", m) for m in modes]
+        row: list[Part] = [r.label(cell)]
+        for t in times:
+            row += [t, interval(t)]
+        row += [quotient(times[1], times[0])] if len(modes) > 1 else []
+        row += [r.timing(cell, "bandwidth_gb_s", m) for m in modes] + [r.timing(cell, "percent_of_peak", m) for m in modes]
+        rows.append(row)
+    header: list[Part] = ["Kernel"]
+    for m in modes:
+        header += [text("{mode}, µs", mode=m), "interval"]
+    header += ["cold ÷ hot"] if len(modes) > 1 else []
+    header += [*(text("{mode}, GB/s", mode=m) for m in modes), *(text("{mode}, % of peak", mode=m) for m in modes)]
+    page.table(
+        text("Times and effective bandwidth of every kernel at {main}, by state of the L2.", main=r.experiment.main_group), header, rows,
+        source="`tables/timings.csv`", notes=["Medians with their 95 % intervals; bandwidth is from the median.", *axis_notes(page)], name="ladder",
+        align="l" + "r" * (len(header) - 1),
+    )  # fmt: skip
+
+
+def relative_speeds(page: Page) -> None:
+    """Each kernel's speed relative to the baselines of the same rounds."""
+    r, mode = page.results, modes_of(page)[0]
+    rows: list[list[Part]] = []
+    for cell in r.cells():
+        row: list[Part] = [r.label(cell)]
+        for baseline in r.study.baselines:
+            x = r.timing(cell, f"ratio_to_{baseline}", mode)
+            row += [x, interval(x)]
+        rows.append(row)
+    header: list[Part] = ["Kernel"]
+    for b in r.study.baselines:
+        header += [f"÷ `{b}`", "interval"]
+    page.table(
+        text("Speed relative to the copies of the same rounds at {main}, {mode} L2.", main=r.experiment.main_group, mode=mode), header, rows,
+        source="`tables/timings.csv`", align="l" + "r" * 2 * len(r.study.baselines), name="relative",
+        notes=["A ratio is the copy's time divided by the kernel's, taken within a round: above one the kernel is faster."],
+    )  # fmt: skip
+
+
+def sizes(page: Page, mode: str) -> None:
+    """Bandwidth by shape, the fastest configuration of each variant, with where the footprint lies."""
+    r, names = page.results, by_size(page)
+    rows: list[list[Part]] = [
+        ["*footprint ÷ L2*", *(r.timing(r.cells(n)[0], "footprint_to_l2", mode) for n in names)],
+        ["*in L2*", *(regime(page, n) for n in names)],
+    ]
+    for variant in r.experiment.variants():
+        row: list[Part] = [f"`{variant.name}`"]
+        for name in names:
+            mine = [x for x in r.cells(name) if x.variant is variant]
+            best = r.best(mine, mode)
+            if best is None:
+                why = r.status(mine[0], mode)[1] if mine else f"{variant.name} is not part of this run's configuration"
+                row.append(missing(text("bandwidth of {cell}", cell=f"`{variant.name}`"), why))
+                continue
+            suffix = "".join(f" {r.study.axes[a].tag}{v}" for a, v in best.kernel_values.items())
+            above = r.timing(best, "percent_of_peak", mode)
+            row.append(
+                text(
+                    "{x:n}{suffix}{mark}",
+                    x=r.timing(best, "bandwidth_gb_s", mode),
+                    suffix=suffix,
+                    mark="†" if above.known and above.number > 100 else "",
+                )
+            )
+        rows.append(row)
+    page.table(
+        text("Effective bandwidth (GB/s) by shape, the fastest configuration of each variant, {mode} L2.", mode=mode), ["Variant", *names], rows,
+        source="`tables/timings.csv`", align="l" + "r" * len(names), name=f"sizes_{mode}",
+        notes=[
+            "After each figure the configuration that gave it. Shapes are in the order of their bytes.",
+            *axis_notes(page),
+            "† lies above the nominal peak: it speaks of the cache.",
+        ],
+    )  # fmt: skip
+
+
+def predictions(page: Page, words: Mapping[str, str], kinds: Sequence[tuple[str, Callable[[str], bool]]]) -> bool:
+    """Predicted figures beside measured ones, one row a quantity; False where nothing can be compared.
+
+    ``kinds`` sorts the notes of the table: the first whose function accepts a note names it.
+    """
+    compared: dict[str, list[tuple[float, float, str]]] = {}
+    for x in page.results.table("predictions") if page.results.has_table("predictions") else ():
+        if x["predicted"] and x["measured"]:
+            compared.setdefault(x["quantity"], []).append((float(x["predicted"]), float(x["measured"]), x["note"]))
+    rows: list[list[Part]] = []
+    for quantity, label in [*words.items(), *((q, q.replace("_", " ")) for q in compared if q not in words)]:
+        pairs = compared.get(quantity)
+        if not pairs:
+            continue
+        worst = max((abs(b - a) / abs(a) * 100 if a else 0.0 if a == b else float("inf")) for a, b, _ in pairs)
+        kind = next((k for k, accepts in kinds if any(accepts(n) for *_, n in pairs)), "–")
+        rows.append(
+            [
+                label,
+                derived(len(pairs)),
+                derived(sum(a == b for a, b, _ in pairs)),
+                derived(worst) if worst != float("inf") else "zero predicted",
+                kind,
+            ]
+        )
+    if rows:
+        page.table(
+            "Predicted figures beside measured ones, every kernel and shape.",
+            ["Quantity", "Compared", "Equal", "Largest difference, %", "What it is"], rows,
+            source="`tables/predictions.csv`", align="lrrrl", name="predictions",
+        )  # fmt: skip
+    return bool(rows)
+
+
+def best_sentences(page: Page, cells: Sequence[Cell]) -> list[Text]:
+    """For each cache mode: the fastest of the cells and how close it comes to each limit."""
+    r, out = page.results, []
+    for mode in modes_of(page):
+        best = r.best(cells, mode)
+        if best is None:
+            out.append(text("{x}", x=missing(text("fastest kernel with a {mode} L2", mode=mode), "no kernel was timed in this cache mode")))
+            continue
+        share = r.timing(best, "percent_of_peak", mode)
+        beyond: Part = (
+            text(", more than the memory can deliver, so part of the data came out of a cache") if share.known and share.number > 100 else EMPTY
+        )
+        limits = [
+            text("{x:n} times the speed of {cell}", x=a, cell=f"`{b}`")
+            for b in r.study.baselines
+            if (a := r.timing(best, f"ratio_to_{b}", mode)).known
+        ]
+        tail: Part = text("; in the same rounds {limits}", limits=Listing(limits)) if limits else EMPTY
+        out.append(
+            text(
+                "With a {mode} L2 the fastest transpose is {cell} at {b:i}: {share} of the nominal peak{beyond}{tail}.",
+                mode=mode,
+                cell=r.label(best),
+                b=r.timing(best, "bandwidth_gb_s", mode),
+                share=share,
+                beyond=beyond,
+                tail=tail,
+            )
+        )
+    return out

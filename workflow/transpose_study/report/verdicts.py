@@ -1,0 +1,207 @@
+"""Judged claims in a write-up: verdicts and the figures behind them, sentences chosen by them, and the tables that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from transpose_study.report.page import DASH, Page
+from transpose_study.report.texts import EMPTY, Listing, Message, Part, Text, text
+from transpose_study.report.values import Row
+from transpose_study.report.wording import Amount, missing, number
+
+HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED = "holds", "does not hold", "cannot be told", "not measured"
+VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)
+SIGNS = {HOLDS: "✓", DOES_NOT_HOLD: "✗", CANNOT_BE_TOLD: "?", NOT_MEASURED: "–"}  # told apart without colour
+
+
+class Verdicts:
+    """The tables claims.csv and claim_parts.csv of a page's run."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, results = page, page.results
+        self.judged = results.has_table("claims")
+        self.claims: dict[str, Row] = {r["id"]: r for r in results.table("claims")} if self.judged else {}
+        self.parts: dict[str, list[Row]] = {}
+        for row in results.table("claim_parts") if self.judged else ():
+            self.parts.setdefault(row["id"], []).append(row)
+
+    def of(self, claim: str) -> str:
+        """A claim's verdict; that it was not measured where nobody judged it."""
+        return self.claims[claim]["verdict"] if claim in self.claims else NOT_MEASURED
+
+    def holds(self, claim: str) -> bool:
+        """Whether it holds."""
+        return self.of(claim) == HOLDS
+
+    def with_verdict(self, verdict: str) -> list[str]:
+        """The claims of a verdict, in the order of their file."""
+        return [i for i, row in self.claims.items() if row["verdict"] == verdict]
+
+    def statement(self, claim: str) -> Text:
+        """What the claim says, in each language."""
+        row = self.claims[claim]
+        return Statement(row["says"], row.get("says_zh") or row["says"])
+
+    def figure(self, claim: str, part: int = 1, index: int = 0) -> Amount:
+        """The figure that decided a comparison of a claim, with its interval."""
+        rows = [r for r in self.parts.get(claim, ()) if r["part"] == str(part)]
+        name = text("figure of the claim {claim}", claim=f"`{claim}`")
+        if index >= len(rows) or rows[index]["measured"] == "":
+            return missing(name, (rows[index]["reason"] if index < len(rows) else "") or self._why(claim))
+        row = rows[index]
+        ends = [float(row[e]) if row[e] else None for e in ("low", "high")]
+        return Amount(float(row["measured"]), "", name, *ends, origin=f"tables/claim_parts.csv: {claim}, part {part}: {row['condition']}")
+
+    def choose(self, claim: str, *, holds: Part, fails: Part, unclear: Part | None = None) -> Text:
+        """The sentence that goes with the claim's verdict; where it was not measured, what the page then says is lacking."""
+        verdict = self.of(claim)
+        if verdict == NOT_MEASURED:
+            name = text("verdict on the claim {claim}", claim=f"`{claim}`")
+            return text("{x}", x=missing(name, self._why(claim)))
+        if verdict == CANNOT_BE_TOLD and unclear is None:
+            unclear = text("Whether {statement} cannot be told here.", statement=self.statement(claim))
+        chosen = {HOLDS: holds, DOES_NOT_HOLD: fails, CANNOT_BE_TOLD: unclear}[verdict]
+        return chosen if isinstance(chosen, Text) else text(str(chosen))
+
+    def _why(self, claim: str) -> str:
+        if claim not in self.claims:
+            return "the claims were not judged" if not self.judged else "no such claim was judged"
+        return self.claims[claim]["reason"] or "no reason was recorded"
+
+    # -- blocks -----------------------------------------------------------------------------------------------------
+
+    def line(self, *claims: str) -> None:
+        """One line: the claims of a section with their verdicts."""
+        known = [c for c in claims if c in self.claims]
+        if known:
+            shown = [text("{claim} {verdict}", claim=f"`{c}`", verdict=f"{SIGNS[self.of(c)]} {self.of(c)}") for c in known]
+            self.page.say(text("*Judged here:* {claims}; the figures are in {table}.", claims=Listing(shown), table=self.page.table_ref("claims")))
+
+    def counts(self, topics: Sequence[tuple[Part, Sequence[str]]], caption: Part) -> None:
+        """A small table: how many claims of each topic got each verdict."""
+        rows: list[list[Part]] = []
+        for topic, claims in [*topics, ("All", [*self.claims])]:
+            verdicts = [self.of(c) for c in claims if c in self.claims]
+            if verdicts:
+                rows.append([topic, *(str(verdicts.count(v)) if verdicts.count(v) else DASH for v in VERDICTS)])
+        header = ["Claims about", *(f"{SIGNS[v]} {v}" for v in VERDICTS)]
+        self.page.table(caption, header, rows, source="`tables/claims.csv`", align="lrrrr", name="verdicts")
+
+    def named(self, verdict: str) -> Listing:
+        """The names of all claims of a verdict."""
+        return Listing([f"`{c}`" for c in self.with_verdict(verdict)])
+
+    def chosen(self, claims: Sequence[str], caption: Part, name: str) -> None:
+        """A short table of some claims: statement, verdict, and the figure of the first comparison of each part."""
+        rows: list[list[Part]] = []
+        for claim in claims:
+            if claim in self.claims:
+                parts = {r["part"]: r for r in reversed(self.parts.get(claim, ())) if r["measured"] != ""}
+                figures = Listing([_figure(r) for _, r in sorted(parts.items())], last=";") if parts else DASH
+                rows.append([self.statement(claim), f"{SIGNS[self.of(claim)]} {self.of(claim)}", figures])
+        self.page.table(
+            caption, ["Statement", "Verdict", "Figures"], rows, source="`tables/claims.csv`, `tables/claim_parts.csv`", align="lll", name=name
+        )
+
+    def table(self, topics: Sequence[tuple[Part, Sequence[str]]], caption: Part) -> None:
+        """All claims with sources, verdicts, the figures and intervals that decided, and why."""
+        rows: list[list[Part]] = []
+        known = {c for _, claims in topics for c in claims}
+        for topic, claims in [*topics, ("Further claims", [c for c in self.claims if c not in known])]:
+            mine = [c for c in claims if c in self.claims]
+            if mine:
+                rows.append([text("▸ {topic}", topic=topic), "", "", ""])
+            for claim in mine:
+                row = self.claims[claim]
+                statement = text(
+                    "{statement} ({claim}; {source})", statement=self.statement(claim), claim=f"`{claim}`", source=row["source"].replace("; ", ", ")
+                )
+                rows.append([statement, f"{SIGNS[row['verdict']]} {row['verdict']}", self.evidence(claim), self.remark(claim)])
+        notes = [
+            "In square brackets 95 % intervals. Of many comparisons the lowest and the highest figure stand here, or the one nearest to failing.",
+            "A timing counts by its interval widened by the noise floor: inside holds, outside does not, across cannot be told.",
+        ]
+        self.page.table(
+            caption,
+            ["Claim", "Verdict", "Figures", "Why, and remarks"],
+            rows,
+            source="`tables/claims.csv`, `tables/claim_parts.csv`",
+            align="llll",
+            notes=notes,
+            name="claims",
+        )
+
+    def evidence(self, claim: str) -> Part:
+        """The figures of a claim: for each of its parts the extremes of its comparisons, and what is allowed."""
+        parts: dict[str, list[Row]] = {}
+        for row in self.parts.get(claim, ()):
+            if row["measured"] != "":
+                parts.setdefault(row["part"], []).append(row)
+        named = len({r["part"] for r in self.parts.get(claim, ())}) > 1
+        shown = [_evidence(rows, named=named) for rows in parts.values()]
+        return Listing(shown, last=";") if shown else DASH
+
+    def remark(self, claim: str) -> Part:
+        """Why a claim was not decided, or how many comparisons failed, and its notes."""
+        row, rows = self.claims[claim], self.parts.get(claim, ())
+        said: list[Part] = []
+        if row["verdict"] in (CANNOT_BE_TOLD, NOT_MEASURED):
+            reasons = dict.fromkeys(r["reason"] for r in rows if r["verdict"] == row["verdict"] and r["reason"])
+            said += [Message(r) for r in list(reasons)[:2] or [row["reason"]] if r]
+        elif row["verdict"] == DOES_NOT_HOLD and len(rows) > 1:
+            said.append(text("{n} of {m} comparisons fail", n=sum(r["verdict"] == DOES_NOT_HOLD for r in rows), m=len(rows)))
+        said += [Message(row[k]) for k in ("note", "changed") if row.get(k)]
+        return Listing(said, last=";") if said else ""
+
+
+def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
+    """One part of a claim: its lowest and highest figure; where each has a limit of its own, the one nearest to failing."""
+    ordered = sorted(rows, key=lambda r: float(r["measured"]))
+    limits = {r["threshold"] for r in rows}
+    if len(limits) > 1:
+        ends = [min(ordered, key=_margin)]
+    else:
+        ends = [ordered[0]] if ordered[0]["measured"] == ordered[-1]["measured"] else [ordered[0], ordered[-1]]
+    values = [text("{figure}{where}", figure=_figure(r), where=_where(r) if len(rows) > 1 else EMPTY) for r in ends]
+    met = sum(r["verdict"] == HOLDS for r in rows)
+    return text(
+        "{what}{values}{count} (allowed: {limit})",
+        what=text("{x}: ", x=Message(rows[0]["says"])) if named else EMPTY, values=Listing(values, last="to"),
+        count=EMPTY if len(rows) == 1 else text(", met by {n} of {m}", n=met, m=len(rows)), limit=Message(ends[0]["threshold"]),
+    )  # fmt: skip
+
+
+def _margin(row: Row) -> float:
+    """How far a figure lies inside its limit, as a share of the limit; negative outside."""
+    bounds = [float(row[e]) for e in ("threshold_low", "threshold_high") if row[e]]
+    edge, value = bounds[0] if bounds else 0.0, float(row["measured"])
+    inside = value - edge if row["threshold"].startswith(">") else edge - value
+    return inside / abs(edge) if edge else inside
+
+
+class Statement(Text):
+    """A statement that its file gives in each language itself."""
+
+    def __init__(self, english: str, chinese: str) -> None:
+        super().__init__(english)
+        self.given = {"zh": chinese}
+
+
+def _figure(row: Row) -> Text:
+    low, high = (float(row[e]) if row[e] else None for e in ("low", "high"))
+    amount = Amount(float(row["measured"]), "", row["says"])
+    if low is None or high is None or not low < high or number(low) == number(high):
+        return text("{x:n}", x=amount)
+    return text("{x:n} [{low}, {high}]", x=amount, low=number(low), high=number(high))
+
+
+def _where(row: Row) -> Text:
+    """The kernels of a comparison, as its condition names them."""
+    inside = row["condition"].partition("[")[2].partition("]")[0]
+    return text(" ({cells})", cells=f"`{inside}`") if inside else EMPTY
+
+
+def topics_of(page: Page, named: Iterable[tuple[Part, Sequence[str]]]) -> list[tuple[Part, Sequence[str]]]:
+    """The topics that have a judged claim."""
+    known = {r["id"] for r in page.results.table("claims")} if page.results.has_table("claims") else set()
+    return [(t, c) for t, c in named if known & set(c)]
