@@ -189,7 +189,7 @@ def _part_row(claim: Claim, c: Comparison) -> Row:
         "cache_mode": "; ".join(dict.fromkeys(p.mode for p in c.places)) if {"timings", "ratios"} & set(c.tables) else "",
         "threshold": c.threshold, "noise_floor_pct": c.floor, "verdict": c.verdict, "reason": c.reason, "source_table": "; ".join(c.tables),
     }  # fmt: skip
-    if c.measured:
+    if c.measured is not None:
         row |= {"measured": c.measured.value, "low": c.measured.interval[0], "high": c.measured.interval[1]}
     if c.allowed:
         row |= {"threshold_low": c.allowed[0], "threshold_high": c.allowed[1]}
