@@ -79,7 +79,7 @@ def slug(name: str) -> str:
 
 def hardware_present() -> str:
     """What shows that an NVIDIA device is built in or passed through, "" where nothing does."""
-    for node in sorted(glob.glob("/dev/nvidia[0-9]*")) + ["/dev/nvidiactl"]:
+    for node in [*sorted(glob.glob("/dev/nvidia[0-9]*")), "/dev/nvidiactl"]:
         if os.path.exists(node):
             return node
     if os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so.1"):

@@ -21,7 +21,7 @@ class Log:
         if path is not None:
             try:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-                self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open for the command's whole life
+                self._file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - open for the command's whole life
             except OSError as error:
                 raise unwritable(Path(path), error) from None
 
@@ -80,7 +80,7 @@ class Journal:
         }
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self._path, "a", encoding="utf-8") as stream:
+            with self._path.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(entry, sort_keys=True) + "\n")
         except OSError as error:
             raise unwritable(self._path, error) from None

@@ -110,7 +110,7 @@ def ncu(module: Any) -> None:
     module.find_ncu = lambda: None if refusal == "missing" else Path("ncu")
     module.version = lambda path: version
 
-    def profile(path: Path, batch: Any, metrics: Any, kernels: Any, job: str, uuid: str, report: Path, timeout_s: float) -> Any:
+    def profile(path: Path, batch: Any, metrics: Any, kernels: Any, job: str, *, gpu_uuid: str, report: Path, timeout_s: float) -> Any:
         if refusal:
             text = Path(refusal).read_text(encoding="utf-8")
             return module.NcuResult(None, module.explain(text, 1), text, False)

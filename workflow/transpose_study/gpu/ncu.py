@@ -94,6 +94,7 @@ def profile(
     metrics: Sequence[str],
     kernels: Sequence[str],
     job: str,
+    *,
     gpu_uuid: str,
     report: Path,
     timeout_s: float,

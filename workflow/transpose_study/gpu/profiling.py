@@ -11,7 +11,7 @@ from transpose_study.errors import StudyError
 from transpose_study.gpu import ncu as tool
 from transpose_study.gpu.lock import gpu_lock
 from transpose_study.gpu.ncu_report_reader import actions, values
-from transpose_study.gpu.plan import Plan, describe, make_plan, refuse_unchecked
+from transpose_study.gpu.plan import Plan, make_plan, refuse_unchecked
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.progress import Journal, Log
 from transpose_study.records import read_csv, write_csv
@@ -81,7 +81,7 @@ def _run(
     log.say(f"profile {plan.name}, {batch.name}: {len(cells)} kernels x {settings['launches']} launches, {len(metrics)} metrics")
 
     def attempt(names: list[str]) -> tool.NcuResult:
-        result = tool.profile(ncu, batch, names, kernels, job, plan.device.uuid, report, settings["timeout_s"])
+        result = tool.profile(ncu, batch, names, kernels, job, gpu_uuid=plan.device.uuid, report=report, timeout_s=settings["timeout_s"])
         log.note(result.output)
         return result
 
