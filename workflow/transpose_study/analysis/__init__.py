@@ -1,4 +1,4 @@
-"""From raw files to tidy tables. :mod:`.stats` needs numpy only, so the timing loop may use it on the GPU's machine."""
+"""From raw files to tidy tables."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transpose_study.analysis.stats import Series
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_csv, read_json
 from transpose_study.registry import Cell, Study
+from transpose_study.stats import Series
 
 Key = tuple[str, ...]
 

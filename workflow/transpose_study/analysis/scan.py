@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from transpose_study.analysis.run import Run
-from transpose_study.analysis.stats import Interval
 from transpose_study.analysis.tables import Row, write_table
 from transpose_study.analysis.timings import paired
 from transpose_study.registry import Axis, Cell, Value
+from transpose_study.stats import Interval
 
 SLOWER_THAN = re.compile(r"slower_than_(?P<value>\w+)_pct")
 ALIGNED = 1024  # a multiple of every tile and block in use

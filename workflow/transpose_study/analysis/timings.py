@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from transpose_study.analysis.raw import SENSORS, UNKNOWN, Samples
 from transpose_study.analysis.run import NOT_MEASURED, OK, A, B, Run
-from transpose_study.analysis.stats import Interval, mean_shift, median_interval, paired_ratio, seed_of
 from transpose_study.analysis.tables import Row, write_table
 from transpose_study.registry import Cell
+from transpose_study.stats import Interval, mean_shift, median_interval, paired_ratio, seed_of
 
 SKEWED = 0.03  # mean and median further apart than this: a heavy tail
 OFF_NCU_US, OFF_NCU_SHARE = 1.0, 0.03  # hot median further than this from ncu's duration with the caches left alone

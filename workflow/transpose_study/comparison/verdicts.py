@@ -1,7 +1,7 @@
 """Whether a cell of two runs on the same model of GPU takes the same time: same, faster, slower, or it cannot be told.
 
 The rule. The ratio of the second run's median to the first's gets a 95 % interval: both medians are resampled by processes
-and rounds, each run for itself (see :mod:`transpose_study.analysis.stats`), since the runs share no rounds. The interval knows
+and rounds, each run for itself (see :mod:`transpose_study.stats`), since the runs share no rounds. The interval knows
 nothing of what differs between runs and not within them: the unit, where its memory lies, clocks, temperature. A tolerance
 stands for that, and a difference within it is none:
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transpose_study.analysis.stats import LEVEL, resampled_medians, seed_of
+from transpose_study.stats import LEVEL, resampled_medians, seed_of
 
 OTHER_UNIT, SAME_UNIT = 0.04, 0.02  # SHARE between two units of one model, and between two runs on one unit
 LAUNCH_US = 0.2

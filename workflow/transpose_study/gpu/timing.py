@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from transpose_study.analysis.stats import median_interval
 from transpose_study.errors import StudyError
 from transpose_study.gpu.lock import gpu_lock
 from transpose_study.gpu.plan import Plan, describe, make_plan, refuse_unchecked
@@ -20,6 +19,7 @@ from transpose_study.gpu.telemetry import COLUMNS, Telemetry
 from transpose_study.progress import Journal, Log, Progress
 from transpose_study.records import write_csv
 from transpose_study.registry import Cell
+from transpose_study.stats import median_interval
 
 SAMPLE_COLUMNS = ["cache_mode", "replicate", "process", "round", "order", "launches", "sample_us", *COLUMNS]
 ROUND_TIMEOUT_S = 120  # far above the slowest round

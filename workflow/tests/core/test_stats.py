@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from transpose_study.analysis.stats import Series, mean_shift, median_interval, paired_ratio, resampled_medians, seed_of
+from transpose_study.stats import Series, mean_shift, median_interval, paired_ratio, resampled_medians, seed_of
 
 
 def shares(medians):
@@ -71,7 +71,7 @@ def test_the_order_of_samples_does_not_matter():
 
 
 def test_long_runs_are_resampled_in_parts(monkeypatch):
-    from transpose_study.analysis import stats
+    from transpose_study import stats
 
     monkeypatch.setattr(stats, "_CHUNK", 100)
     found = shares(resampled_medians([0.0, 1.0], [0, 0], resamples=20000))
@@ -93,7 +93,7 @@ def test_empty_or_uneven_input_is_refused():
 
 
 def test_seeds_do_not_depend_on_the_process():
-    code = "from transpose_study.analysis.stats import seed_of; print(seed_of('median', 'hot', 8))"
+    code = "from transpose_study.stats import seed_of; print(seed_of('median', 'hot', 8))"
     for hash_seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -102,7 +102,7 @@ def test_seeds_do_not_depend_on_the_process():
 
 
 def test_stats_need_no_pandas():
-    code = "import sys, transpose_study.analysis.stats; sys.exit('pandas' in sys.modules)"
+    code = "import sys, transpose_study.stats; sys.exit('pandas' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, check=True)
 
 
