@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from transpose_study.cli.common import add_run
 from transpose_study.progress import Log
@@ -28,32 +27,32 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run_aggregate(args: argparse.Namespace, log: Log) -> None:
     """Write tables/*.csv."""
-    from transpose_study.analysis import aggregate  # noqa: PLC0415
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.analysis import aggregate
+    from transpose_study.experiment import Experiment
 
     aggregate(Experiment.from_run(args.run))
 
 
 def run_judge(args: argparse.Namespace, log: Log) -> None:
     """Write tables/claims.csv, claim_parts.csv and analysis.csv."""
-    from transpose_study.analysis.judge import judge  # noqa: PLC0415
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
+    from transpose_study.analysis.judge import judge
+    from transpose_study.experiment import Experiment
 
     judge(Experiment.from_run(args.run))
 
 
 def run_draw(args: argparse.Namespace, log: Log) -> None:
     """Write figures/."""
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
-    from transpose_study.report import draw  # noqa: PLC0415
+    from transpose_study.experiment import Experiment
+    from transpose_study.report import draw
 
     draw(Experiment.from_run(args.run))
 
 
 def run_write(args: argparse.Namespace, log: Log) -> None:
     """Write report/."""
-    from transpose_study.experiment import Experiment  # noqa: PLC0415
-    from transpose_study.report import write  # noqa: PLC0415
+    from transpose_study.experiment import Experiment
+    from transpose_study.report import write
 
     experiment = Experiment.from_run(args.run)
     write(experiment, args.formats or experiment.config.report.formats)

@@ -22,10 +22,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run_build(args: argparse.Namespace, log: Log) -> None:
     """Compile; kernels that fail are recorded and said, and the study goes on without them."""
-    from transpose_study.gpu import toolchain  # noqa: PLC0415
-    from transpose_study.gpu.compile import build_harness, build_kernels  # noqa: PLC0415
-    from transpose_study.paths import RunPaths  # noqa: PLC0415
-    from transpose_study.registry import Study  # noqa: PLC0415
+    from transpose_study.gpu import toolchain
+    from transpose_study.gpu.compile import build_harness, build_kernels
+    from transpose_study.paths import RunPaths
+    from transpose_study.registry import Study
 
     wanted = settings(args)
     tools = toolchain.find(wanted["toolchain"], wanted["driver_cuda"])

@@ -37,10 +37,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run_check(args: argparse.Namespace, log: Log) -> int:
     """Check one group on the GPU, or on the CPU without one."""
     if args.emulate:
-        from transpose_study.simt.predict import check_group as emulate_group  # noqa: PLC0415
+        from transpose_study.simt.predict import check_group as emulate_group
 
         return emulate_group(settings(args), args.run, log)
-    from transpose_study.gpu.check import check_group  # noqa: PLC0415
+    from transpose_study.gpu.check import check_group
 
     check_group(settings(args), args.run, log)
     return 0
@@ -48,29 +48,29 @@ def run_check(args: argparse.Namespace, log: Log) -> int:
 
 def run_time(args: argparse.Namespace, log: Log) -> None:
     """Time one group on the GPU."""
-    from transpose_study.gpu.timing import time_group  # noqa: PLC0415
+    from transpose_study.gpu.timing import time_group
 
     time_group(settings(args), args.run, log)
 
 
 def run_profile(args: argparse.Namespace, log: Log) -> None:
     """Profile one batch of one group on the GPU."""
-    from transpose_study.gpu.profiling import profile_group  # noqa: PLC0415
+    from transpose_study.gpu.profiling import profile_group
 
     profile_group(settings(args), args.run, log)
 
 
 def run_merge_checks(args: argparse.Namespace, log: Log) -> None:
     """Join the verdicts of the groups."""
-    from transpose_study.gpu.check import merge_checks  # noqa: PLC0415
+    from transpose_study.gpu.check import merge_checks
 
     merge_checks(_study(args), args.run, args.groups)
 
 
 def run_merge_counters(args: argparse.Namespace, log: Log) -> None:
     """Join the batches of one group."""
-    from transpose_study.gpu.profiling import join_batches  # noqa: PLC0415
-    from transpose_study.paths import RunPaths  # noqa: PLC0415
+    from transpose_study.gpu.profiling import join_batches
+    from transpose_study.paths import RunPaths
 
     paths = RunPaths(args.run)
     for group in args.groups:
@@ -78,6 +78,6 @@ def run_merge_counters(args: argparse.Namespace, log: Log) -> None:
 
 
 def _study(args: argparse.Namespace):  # noqa: ANN202 - Study is imported late
-    from transpose_study.registry import Study  # noqa: PLC0415
+    from transpose_study.registry import Study
 
     return Study(Path("kernels") / args.study / "variants.yaml")

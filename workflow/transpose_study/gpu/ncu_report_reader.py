@@ -23,7 +23,7 @@ class Value(NamedTuple):
 def actions(report: Path) -> list[Any]:
     """The profiled launches of a report, in launch order."""
     try:
-        import ncu_report  # noqa: PLC0415 - large, and only needed where reports are read
+        import ncu_report
     except ImportError:
         raise StudyError("the Python package ncu-report is not installed", hint="pip install ncu-report") from None
     try:

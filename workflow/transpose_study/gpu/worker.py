@@ -26,9 +26,9 @@ def main(mode: str) -> int:
 
     job = json.loads(sys.stdin.readline())
     try:
-        import cupy  # noqa: F401, PLC0415 - slow; imported before the GPU is asked for
+        import cupy  # noqa: F401 - slow; imported before the GPU is asked for
 
-        from transpose_study.gpu import checking, launching, rounds  # noqa: PLC0415
+        from transpose_study.gpu import checking, launching, rounds
 
         emit({"ready": True})
         if job.get("wait") and sys.stdin.readline().strip() != "go":
