@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from transpose_study import __version__
@@ -22,9 +22,13 @@ from transpose_study.experiment import Experiment
 from transpose_study.records import read_json, sha256_file
 from transpose_study.status import mismatches
 
+CHECKS = ("contents", *rebuild.MADE, "kernels")  # those that use what is in the archive; check_file makes the others
 
-def verify(path: Path, *, trust: bool = False, say: Callable[[str], None] = str) -> list[Finding]:
+
+def verify(path: Path, *, trust: bool = False, skip: Collection[str] = (), say: Callable[[str], None] = str) -> list[Finding]:
     """Check an archive and return the findings, in the order of the checks; ``say`` is told what goes on.
+
+    ``skip`` names checks of :data:`CHECKS` that are not made; what they would make anew is taken from the archive.
 
     With ``trust`` the program and the write-up inside the archive are executed; without it only the installed program is,
     and the archive's write-up where it is the installed project's own. Raises :class:`StudyError` for what is no archive.
@@ -32,21 +36,23 @@ def verify(path: Path, *, trust: bool = False, say: Callable[[str], None] = str)
     container = Container(path)
     say(f"{path}: {path.stat().st_size / 1e6:.1f} MB, schema version {container.schema_version}")
     say(f"  {container.manifest.get('device', '?')}, measured {container.manifest.get('measured', '?')}")
-    findings = [_structure(container)]
-    wrong = list(_altered(container))
-    count = len(container.names)
-    findings.append(Finding("hashes", DIFFERS, wrong) if wrong else Finding("hashes", AGREES, [f"{count} files match their sha256"]))
-    findings.append(_bytes(container))
-    if wrong:
-        untold = [f"not tried, since the archive is damaged ({len(wrong)} of {count} files)"]
-        return [*findings, *(Finding(name, UNTOLD, untold) for name in ("contents", *rebuild.MADE, "kernels"))]
-    findings.append(_description(container))
+    findings = check_file(container)
+    if any(f.name == "hashes" and f.outcome == DIFFERS for f in findings):
+        return [*findings, *(Finding(name, UNTOLD, ["not tried, since files are damaged"]) for name in CHECKS if name not in skip)]
     with tempfile.TemporaryDirectory(prefix="transpose-study-verify-") as scratch:
         archived = Path(scratch) / "archived"
         for name in container.names:
             container.extract(name, archived / name)
-        findings += _contents(container, archived, Path(scratch), trust=trust, say=say)
+        findings += _contents(container, archived, Path(scratch), trust=trust, skip=skip, say=say)
     return findings
+
+
+def check_file(container: Container) -> list[Finding]:
+    """What can be told of the file without using what is in it: structure, hashes, bytes of the container, description."""
+    wrong = list(_altered(container))
+    hashes = Finding("hashes", DIFFERS, wrong) if wrong else Finding("hashes", AGREES, [f"{len(container.names)} files match their sha256"])
+    findings = [_structure(container), hashes, _bytes(container)]
+    return findings if wrong else [*findings, _description(container)]
 
 
 # -- the file ---------------------------------------------------------------------------------------------------------
@@ -144,7 +150,9 @@ def _description(container: Container) -> Finding:
 # -- what is in it ----------------------------------------------------------------------------------------------------
 
 
-def _contents(container: Container, archived: Path, scratch: Path, *, trust: bool, say: Callable[[str], None]) -> Iterator[Finding]:
+def _contents(
+    container: Container, archived: Path, scratch: Path, *, trust: bool, skip: Collection[str], say: Callable[[str], None]
+) -> Iterator[Finding]:
     program = _program(container, archived, trust=trust)
     say(f"  program: {_told(program)}")
     try:
@@ -154,9 +162,11 @@ def _contents(container: Container, archived: Path, scratch: Path, *, trust: boo
     except StudyError as error:
         yield Finding("contents", DIFFERS, [str(error).splitlines()[0].replace(f"{scratch}/", "")])
         return
-    yield Finding("contents", DIFFERS, wrong) if wrong else Finding("contents", AGREES, ["raw data, configuration and cubins belong together"])
-    yield from rebuild.rebuild(archived, project, run, program)
-    yield _kernels(experiment)
+    if "contents" not in skip:
+        yield Finding("contents", DIFFERS, wrong) if wrong else Finding("contents", AGREES, ["raw data, configuration and cubins belong together"])
+    yield from rebuild.rebuild(archived, project, run, program, skip)
+    if "kernels" not in skip:
+        yield _kernels(experiment)
 
 
 def _program(container: Container, archived: Path, *, trust: bool) -> rebuild.Program:

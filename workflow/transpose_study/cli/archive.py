@@ -24,6 +24,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     verify.add_argument("archive", type=Path)
     verify.add_argument("--trust", action="store_true", help="run the program and the write-up inside the archive, not the installed ones")
+    verify.add_argument(
+        "--skip", nargs="+", default=[], choices=["contents", "predictions", "tables", "figures", "report", "kernels"], metavar="CHECK",
+        help="checks not to make: contents, predictions, tables, figures, report, kernels (the last compiles)",
+    )  # fmt: skip
     verify.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_log(verify)
     verify.set_defaults(run_command=run_verify)
@@ -69,7 +73,7 @@ def run_verify(args: argparse.Namespace, log: Log) -> int:
             print(text, flush=True)
         log.note(text)
 
-    findings = verify(args.archive, trust=args.trust, say=say)
+    findings = verify(args.archive, trust=args.trust, skip=args.skip, say=say)
     for line in [line for f in findings for line in f.lines()]:
         say(line)
     wrong, untold = ([f.name for f in findings if f.outcome == o] for o in (DIFFERS, UNTOLD))
