@@ -26,6 +26,8 @@ def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
 def check_cell(session: Session, study: Study, cell: Cell, source: Any, target: Any) -> dict[str, Any]:
     """Launch the cell once on poisoned output: ``{"status": "ok"}``, or what is wrong with the first wrong element."""
     rows, cols = (int(cell.group[a]) for a in study.group_axes)
+    for buffer in (source, target):
+        buffer.guard()
     session.fill_index(source)
     target.fill(POISON_BYTE)
     session.launcher(cell, source, target)()

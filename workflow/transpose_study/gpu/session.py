@@ -1,4 +1,4 @@
-"""One process's hold on the GPU: modules, buffers with guard bands, launches. CuPy is imported here and nowhere else.
+"""One process's hold on the GPU: modules, buffers with guard bands, launches. Only the modules of ``gpu/`` import CuPy.
 
 CuPy serves as the door to the CUDA runtime: plain allocations (cudaMalloc), modules, streams, events. All device code
 is the project's own cubins, so nothing is compiled at run time.
@@ -35,9 +35,13 @@ class Buffer:
         self.size, self._stream = size, stream
         self._memory = cuda_memory.Memory(size + 2 * GUARD_BYTES)
         self.pointer = self._memory.ptr + GUARD_BYTES
-        self._after = self.pointer + -(-size // 4) * 4
-        for start in (self._memory.ptr, self._after):
-            runtime.memsetAsync(start, GUARD_BYTE, GUARD_BYTES - 4, stream.ptr)
+        self._bands = {"before": self._memory.ptr, "after": self.pointer + size}
+        self.guard()
+
+    def guard(self) -> None:
+        """Write both guard bands anew, so that an earlier kernel's overrun is not taken for a later one's."""
+        for start in self._bands.values():
+            runtime.memsetAsync(start, GUARD_BYTE, GUARD_BYTES, self._stream.ptr)
 
     def fill(self, byte: int) -> None:
         """Set every byte."""
@@ -46,8 +50,8 @@ class Buffer:
     def overrun(self) -> str:
         """Which guard band was written, and how far from the buffer ("" if none was)."""
         self._stream.synchronize()
-        for name, start in (("before", self._memory.ptr), ("after", self._after)):
-            band = np.empty(GUARD_BYTES - 4, np.uint8)
+        for name, start in self._bands.items():
+            band = np.empty(GUARD_BYTES, np.uint8)
             runtime.memcpy(band.ctypes.data, start, band.nbytes, runtime.memcpyDeviceToHost)
             wrong = np.flatnonzero(band != GUARD_BYTE)
             if len(wrong):
@@ -124,7 +128,8 @@ class Session:
     def compare(self, target: Buffer, rows: int, cols: int, transposed: bool) -> tuple[int, int]:
         """Compare an output with the index pattern: (wrong elements, linear index of the first)."""
         result = np.array([0, 2**64 - 1], np.uint64)
-        runtime.memcpy(self._result.ptr, result.ctypes.data, 16, runtime.memcpyHostToDevice)
+        # In stream order: a plain copy from pageable memory may still be on its way when the kernel starts.
+        runtime.memcpyAsync(self._result.ptr, result.ctypes.data, 16, runtime.memcpyHostToDevice, self.stream.ptr)
         self._run(
             "harness_compare", np.uint64(target.pointer), np.uint64(rows), np.uint64(cols), np.int32(transposed), np.uint64(self._result.ptr)
         )
