@@ -68,7 +68,7 @@ def test_every_access_of_a_block_is_told(ladder):
 def test_the_command_prints_and_draws(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(ROOT)
     drawing = tmp_path / "tile.svg"
-    assert main(["explain", "tiled", "--shape", "128x96", "--block-rows", "16", "--svg", str(drawing)]) == 0
+    assert main(["explain", "--block-rows", "16", "tiled", "--shape", "128x96", "--svg", str(drawing)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("tiled_b16 at 128x96: shared tile [32][32]")
     assert "3 x 4 blocks of 32 x 16 threads, 16 warps each" in text
@@ -77,6 +77,24 @@ def test_the_command_prints_and_draws(monkeypatch, capsys, tmp_path):
     root = ET.parse(drawing).getroot()
     fills = [r.get("fill") for r in root.iter("{http://www.w3.org/2000/svg}rect")]
     assert len(fills) == 32 * 32 and fills.count("#0072b2") == 32
+
+
+def test_each_axis_that_selects_code_is_an_option(monkeypatch, capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        monkeypatch.chdir(ROOT)
+        main(["explain", "--help"])
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert "--block-rows N threads of a block along y; default: 8, the noise-floor cell's" in help_text and "--rows" not in help_text
+    other = tmp_path / "kernels" / "other"
+    other.mkdir(parents=True)
+    (other / "k.cu").write_text("")
+    registry = "study: other\naxes: {n: {}, lane_step: {tag: s}}\ngroup: {axes: [n], name: 'n{n}'}\nelements: n\nbytes: n\n"
+    (other / "variants.yaml").write_text(registry + "variants: {k: {source: k.cu, takes: [lane_step], block: [32], grid: [1]}}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "k", "--study", "other", "--shape", "64"]) == 2
+    assert "k takes the axis lane_step, which has no value\n  hint: give --lane-step N" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["explain", "k", "--study", "other", "--block-rows", "8"])
 
 
 def test_svg_is_the_same_every_time(ladder):

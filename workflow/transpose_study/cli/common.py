@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from transpose_study.errors import StudyError
+
+
+class Command(argparse.ArgumentParser):
+    """A sub-command's parser. ``late`` may add options that depend on the arguments themselves, just before they are parsed."""
+
+    late: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, after ``late``."""
+        if self.late is not None and args is not None:
+            late, self.late = self.late, None
+            late(self, args)
+        return super().parse_known_args(args, namespace)
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpose_study.cli.common import add_log
+from transpose_study.cli.common import Command, add_log
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
@@ -16,17 +17,47 @@ if TYPE_CHECKING:
     from transpose_study.simt.machine import Launch, Program
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+STUDY = "transpose"
+AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
+
+
+def add(commands: argparse._SubParsersAction[Command]) -> None:
     """Register the sub-command."""
     explain = commands.add_parser("explain", help="show what one warp of a kernel touches, its banks, sectors and wavefronts")
     explain.add_argument("variant", help="a variant of the registry")
     explain.add_argument("--shape", default="4096x4096", metavar="RxC", help="shape of the input; default: 4096x4096, the published study's")
-    explain.add_argument("--block-rows", type=int, default=8, metavar="N", help="BLOCK_ROWS, where the variant takes it; default: 8")
     explain.add_argument("--architecture", default="90", metavar="CC", help="compute capability without its dot to compile for; default: 90")
-    explain.add_argument("--study", default="transpose", help="default: transpose")
+    explain.add_argument("--study", default=STUDY, help=f"default: {STUDY}")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="also draw the banks of the tile into this file")
     add_log(explain)
     explain.set_defaults(run_command=run_explain)
+    explain.late = _add_axes
+
+
+def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """One option for each axis of the study that selects code; a registry that cannot be read is reported when the command runs."""
+    from transpose_study.registry import Study
+
+    which = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    which.add_argument("--study", default=STUDY)
+    try:
+        study = Study(_registry(which.parse_known_args(arguments)[0].study))
+    except StudyError:
+        return
+    for name in dict.fromkeys(axis for variant in study.variants.values() for axis in variant.takes):
+        usual = study.noise_floor.get(name)
+        parser.add_argument(
+            "--" + name.replace("_", "-"),
+            dest=AXIS + name,
+            type=int,
+            default=usual,
+            metavar="N",
+            help=study.axes[name].meaning + (f"; default: {usual}, the noise-floor cell's" if usual is not None else ""),
+        )
+
+
+def _registry(study: str) -> Path:
+    return Path("kernels") / study / "variants.yaml"
 
 
 def run_explain(args: argparse.Namespace, log: Log) -> None:
@@ -37,7 +68,7 @@ def run_explain(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.simt.blocks import count_memory
     from transpose_study.simt.cells import launch_of
 
-    study = Study(Path("kernels") / args.study / "variants.yaml")
+    study = Study(_registry(args.study))
     cell = _cell(study, args)
     program = _compile(study, cell, args.architecture)
     launch = launch_of(study, cell, program)
@@ -70,7 +101,11 @@ def _cell(study: Study, args: argparse.Namespace) -> Cell:
     if len(sizes) != len(study.group_axes) or not all(s.isdigit() for s in sizes):
         raise StudyError(f"{args.shape!r} is no shape", where="--shape", hint=f"write {study.group_name(dict.fromkeys(study.group_axes, 1024))}")
     group = {a: int(s) for a, s in zip(study.group_axes, sizes, strict=True)}
-    cell = Cell(variant, {a: args.block_rows for a in variant.takes}, group)
+    values = {a: getattr(args, AXIS + a) for a in variant.takes}
+    for axis, value in values.items():
+        if value is None:
+            raise StudyError(f"{variant.name} takes the axis {axis}, which has no value", hint=f"give --{axis.replace('_', '-')} N")
+    cell = Cell(variant, values, group)
     refusal = study.kernel_refusal(Kernel(variant, cell.kernel_values)) or study.cell_refusal(cell)
     if refusal:
         raise StudyError(refusal, where=study.cell_name(cell))
@@ -88,7 +123,7 @@ def _compile(study: Study, cell: Cell, architecture: str) -> Program:
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as folder:
         paths = RunPaths(Path(folder))
         kernel = Kernel(cell.variant, cell.kernel_values)
-        build_kernels(study, [kernel], paths, architecture, [], toolchain.find(), Log())
+        build_kernels(study, [kernel], paths, architecture, flags=[], toolchain=toolchain.find(), log=Log())
         built = CompiledKernel(paths, architecture, study.kernel_name(kernel), cell.variant.name)
         if built.refusal:
             raise StudyError(built.refusal, where=study.kernel_name(kernel))
