@@ -59,7 +59,7 @@ def program_of(study: Study, folder: Path, name: str, values: dict[str, int]) ->
     """The kernel compiled by the real nvcc; ``name`` with ``values`` must be one that its preconditions allow."""
     kernels = [k for k in study.kernels(study.variant(name), {a: [v] for a, v in values.items()}) if dict(k.values) == values]
     paths = RunPaths(folder)
-    assert build_kernels(study, kernels, paths, "90", [], toolchain.find(), Log()) == 0
+    assert build_kernels(study, kernels, paths, "90", flags=[], toolchain=toolchain.find(), log=Log()) == 0
     return Program(ptx.parse(paths.kernel("90", study.kernel_name(kernels[0]), "ptx").read_text())[name])
 
 
@@ -95,7 +95,7 @@ def test_the_example_kernel_transposes_without_conflicts(extended, tmp_path):
 def test_the_example_preconditions_skip_the_cell_they_name(extended, tmp_path):
     kernels = extended.kernels(extended.variant("tiled_wide"), {"block_rows": [16, 32]})
     paths = RunPaths(tmp_path)
-    assert build_kernels(extended, kernels, paths, "90", [], toolchain.find(), Log()) == 0
+    assert build_kernels(extended, kernels, paths, "90", flags=[], toolchain=toolchain.find(), log=Log()) == 0
     records = [read_json(paths.kernel("90", f"tiled_wide_b{b}", "json")) for b in (16, 32)]
     assert [r["status"] for r in records] == ["ok", "skipped"]
     assert records[1]["reason"] == "a block has at most 1024 threads"

@@ -187,7 +187,7 @@ def test_kernel_that_does_not_compile_leaves_the_others_alone(
     study = registry_with(tmp_path, code)
     paths = RunPaths(tmp_path / "run")
     kernels = [k for v in study.variants.values() for k in study.kernels(v, {})]
-    assert build_kernels(study, kernels, paths, "90", [], tools, Log()) == 1
+    assert build_kernels(study, kernels, paths, "90", flags=[], toolchain=tools, log=Log()) == 1
     failed = json.loads(paths.kernel("90", "mine", "json").read_text(encoding="utf-8"))
     assert failed["status"] == "failed" and re.search(words, failed["reason"]) and failed["cubin_sha256"] is None
     assert re.search(words, capsys.readouterr().err)

@@ -131,7 +131,7 @@ def project(tmp_path_factory):
     run = root / "results" / "mine" / "transpose"
     axes = {"block_rows": [8]}
     for name in names:
-        build_kernels(study, study.kernels(study.variant(name), axes), RunPaths(run), "90", [], toolchain.find(), Log())
+        build_kernels(study, study.kernels(study.variant(name), axes), RunPaths(run), "90", flags=[], toolchain=toolchain.find(), log=Log())
     group = {"rows": 96, "cols": 64}
     settings = {
         "study": "transpose", "groups": [{"values": group, "variants": names}], "edge_groups": [{"rows": 64, "cols": 32}],

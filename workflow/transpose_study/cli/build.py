@@ -36,6 +36,6 @@ def run_build(args: argparse.Namespace, log: Log) -> None:
         return
     study = Study(Path("kernels") / wanted["study"] / "variants.yaml")
     kernels = study.kernels(study.variant(args.variant), wanted["axes"])
-    failed = build_kernels(study, kernels, paths, wanted["architecture"], wanted["flags"], tools, log)
+    failed = build_kernels(study, kernels, paths, wanted["architecture"], flags=wanted["flags"], toolchain=tools, log=log)
     if failed:
         log.say(f"{failed} of {len(kernels)} kernels of {args.variant} do not compile; their cells carry the reason, the others go on")

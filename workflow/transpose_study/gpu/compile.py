@@ -36,6 +36,7 @@ def build_kernels(
     kernels: Sequence[Kernel],
     paths: RunPaths,
     architecture: str,
+    *,
     flags: Sequence[str],
     toolchain: Toolchain,
     log: Log,
@@ -48,7 +49,7 @@ def build_kernels(
     toolchain.require(architecture)
     workers = min(4, len(os.sched_getaffinity(0)))
     with ThreadPoolExecutor(workers) as pool:
-        records = list(pool.map(lambda k: _build(study, k, paths, architecture, flags, toolchain), kernels))
+        records = list(pool.map(lambda k: _build(study, k, paths, architecture, flags=flags, toolchain=toolchain), kernels))
     for record in records:
         if record["status"] == "failed":
             log.say(f"{record['kernel']} does not compile:\n{record['reason']}")
@@ -59,7 +60,7 @@ def build_kernels(
 
 
 def _build(
-    study: Study, kernel: Kernel, paths: RunPaths, architecture: str, flags: Sequence[str], toolchain: Toolchain
+    study: Study, kernel: Kernel, paths: RunPaths, architecture: str, *, flags: Sequence[str], toolchain: Toolchain
 ) -> dict[str, Any]:
     name = study.kernel_name(kernel)
     source = kernel.variant.source

@@ -10,7 +10,7 @@ from typing import Any
 from transpose_study.errors import StudyError
 from transpose_study.gpu import ncu as tool
 from transpose_study.gpu.lock import gpu_lock
-from transpose_study.gpu.ncu_report_reader import actions, values
+from transpose_study.gpu.ncu_report_reader import Value, actions, values
 from transpose_study.gpu.plan import Plan, make_plan, refuse_unchecked
 from transpose_study.metrics import Batch, load_metrics
 from transpose_study.progress import Journal, Log
@@ -19,10 +19,10 @@ from transpose_study.registry import Study
 
 VALUE_COLUMNS = ["batch", "launch", "quantity", "metric", "value", "unit", "reason"]
 
-# Names of chips by compute capability, as ncu --list-chips prints them; only families that metrics.yaml tells apart matter.
+# The chip family of each compute capability: how the names that ncu --list-chips prints begin, which metrics.yaml tells apart.
 CHIPS = {
-    "7.5": "tu10x", "8.0": "ga100", "8.6": "ga10x", "8.7": "ga10b", "8.9": "ad10x", "9.0": "gh100", "10.0": "gb100",
-    "10.3": "gb110", "11.0": "gb10b", "12.0": "gb20x", "12.1": "gb20y",
+    "7.5": "tu10", "8.0": "ga100", "8.6": "ga10", "8.7": "ga10b", "8.9": "ad10", "9.0": "gh100", "10.0": "gb100",
+    "10.3": "gb110", "11.0": "gb10b", "12.0": "gb20", "12.1": "gb20",
 }  # fmt: skip
 
 
@@ -45,29 +45,31 @@ def profile_group(settings: Mapping[str, Any], run: Path, log: Log, root: Path =
     facts: dict[str, Any] = {}
     if wanted:
         with gpu_lock(plan.device.uuid, log, f"profiling {plan.name}"):
-            result, unknown, facts = _run(plan, settings, batch, quantities, wanted, report, log)
+            result, unknown, facts = _run(plan, settings, batch, quantities, wanted=wanted, report=report, log=log)
         reason = result.reason
         if result.report:
-            rows, reason = _read(plan, batch, [q for q in quantities if q[1] not in unknown], settings["launches"], wanted, result.report)
+            rows, reason = _read(
+                plan, [q for q in quantities if q[1] not in unknown], result.report, launches=settings["launches"], wanted=wanted
+            )
         for number in rows:
-            rows[number] += [_row(0, q.key, m, None, q.unit, "unknown to this chip and version of ncu") for q, m in quantities if m in unknown]
+            rows[number] += [_row(0, Value(q.key, m, None, q.unit, "unknown to this chip and version of ncu")) for q, m in quantities if m in unknown]
         if reason:
             log.say(f"profile {plan.name}, {batch.name}: {reason}")
     for number in range(len(plan.cells)):
         if number not in rows:
             why = refused[number][1] if number in refused else reason
-            rows[number] = [_row(0, q.key, m, None, q.unit, why) for q, m in quantities]
+            rows[number] = [_row(0, Value(q.key, m, None, q.unit, why)) for q, m in quantities]
     table = [plan.study.key(cell) | {"batch": batch.name} | row for i, cell in enumerate(plan.cells) for row in rows[i]]
     write_csv(plan.paths.counters_part(plan.name, batch.name), [*plan.study.key_columns, *VALUE_COLUMNS], table)
     journal.done(launches=settings["launches"], kernels=len(wanted), reason=reason, **facts, **plan.measured_with(settings))
 
 
-def _row(launch: int, quantity: str, metric: str, value: float | int | None, unit: str, reason: str) -> dict[str, Any]:
-    return {"launch": launch, "quantity": quantity, "metric": metric, "value": value, "unit": unit, "reason": reason}
+def _row(launch: int, value: Value) -> dict[str, Any]:
+    return {"launch": launch, **value._asdict()}
 
 
 def _run(
-    plan: Plan, settings: Mapping[str, Any], batch: Batch, quantities: list[Any], wanted: list[int], report: Path, log: Log
+    plan: Plan, settings: Mapping[str, Any], batch: Batch, quantities: list[Any], *, wanted: list[int], report: Path, log: Log
 ) -> tuple[tool.NcuResult, set[str], dict[str, Any]]:
     """Run ncu; if it refuses a metric's name, ask which it knows and run it once more without the others."""
     ncu = tool.find_ncu()
@@ -96,7 +98,7 @@ def _run(
 
 
 def _read(
-    plan: Plan, batch: Batch, quantities: list[Any], launches: int, wanted: list[int], report: Path
+    plan: Plan, quantities: list[Any], report: Path, *, launches: int, wanted: list[int]
 ) -> tuple[dict[int, list[dict[str, Any]]], str]:
     """Rows by cell. The report must hold exactly the planned launches, in the planned order."""
     try:
@@ -110,7 +112,7 @@ def _read(
     rows: dict[int, list[dict[str, Any]]] = {i: [] for i in wanted}
     for position, (number, action) in enumerate(zip(plans, found, strict=True)):
         for value in values(action, quantities):
-            rows[number].append(_row(position % launches, *value))
+            rows[number].append(_row(position % launches, value))
     return rows, ""
 
 

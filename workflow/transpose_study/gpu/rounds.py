@@ -37,11 +37,9 @@ def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
         random.Random(f"{job['input']['seed']} {group} {job['process']} {number}").shuffle(tasks)
         samples = []
         for entry, mode in tasks:
-            if mode == "hot":
-                value = sampler.hot(launches[entry], counts[entry])
-            else:
-                value = sampler.cold(launches[entry])
-            samples.append([entry, mode, counts[entry] if mode == "hot" else 1, value])
+            hot = mode == "hot"
+            value = sampler.hot(launches[entry], counts[entry]) if hot else sampler.cold(launches[entry])
+            samples.append([entry, mode, counts[entry] if hot else 1, value])
         emit({"round": number, "samples": samples, "telemetry": telemetry.now()})
 
 
