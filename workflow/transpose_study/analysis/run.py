@@ -62,6 +62,10 @@ class Run:
             self._keys[cell] = cell_key(self.study, cell)
         return self._keys[cell]
 
+    def _kernel_key(self, key: Key) -> Key:
+        """The key of a cell's kernel: the cell's without the group axes."""
+        return tuple(k for c, k in zip(self.study.key_columns, key, strict=True) if c not in self.study.group_axes)
+
     def columns(self, cell: Cell) -> dict[str, Value]:
         """The cell's identifying columns for a table row."""
         return self.study.key(cell)
@@ -91,16 +95,13 @@ class Run:
     @cached_property
     def _wrong(self) -> dict[Key, str]:
         """Kernels (by key without the group axes) that are wrong at any shape, or failed at an edge shape, and where."""
-        columns = self.study.key_columns
-        group = self.study.group_axes
         wrong: dict[Key, str] = {}
         edges = {self.study.group_name(g) for g in self.study.edge_groups}
         for key, row in sorted(self.check.items()):
-            shape = self.study.group_name({a: row[a] for a in group})
+            shape = self.study.group_name({a: row[a] for a in self.study.group_axes})
             if row["status"] == "wrong" or (row["status"] == FAILED and shape in edges):
-                kernel = tuple(k for c, k in zip(columns, key, strict=True) if c not in group)
                 what = "wrong result" if row["status"] == "wrong" else FAILED
-                wrong.setdefault(kernel, f"{what} at {shape}: {self._difference(row)}")
+                wrong.setdefault(self._kernel_key(key), f"{what} at {shape}: {self._difference(row)}")
         return wrong
 
     @staticmethod
@@ -137,15 +138,14 @@ class Run:
             return Status(NOT_MEASURED, self.other_code(cell))
         key = self.key(cell)
         row = self.check.get(key)
-        kernel = tuple(k for c, k in zip(self.study.key_columns, key, strict=True) if c not in self.study.group_axes)
         if row and row["status"] == "skipped":
             return Status(SKIPPED, row["reason"] or "skipped by the check, which gives no reason")
         if row and row["status"] == "wrong":
             return Status(FAILED, f"wrong result: {self._difference(row)}")
         if row and row["status"] == "failed":
             return Status(FAILED, row["reason"] or "failed in the check, which gives no reason")
-        if kernel in self._wrong:
-            return Status(FAILED, self._wrong[kernel])
+        if self._kernel_key(key) in self._wrong:
+            return Status(FAILED, self._wrong[self._kernel_key(key)])
         if not row and self.emulated_fault(cell):  # not checked on a GPU: what the emulator found counts
             return Status(FAILED, self.emulated_fault(cell))
         return None
@@ -153,20 +153,19 @@ class Run:
     def emulated_fault(self, cell: Cell) -> str:
         """What the check without a GPU found wrong with the cell, or with its kernel at an edge shape; "" for nothing."""
         key = self.key(cell)
-        return self._emulated.get(key) or self._emulated.get(tuple("" if c in self.study.group_axes else k for c, k in zip(self.study.key_columns, key, strict=True)), "")
+        return self._emulated.get(key) or self._emulated.get(self._kernel_key(key), "")
 
     @cached_property
     def _emulated(self) -> dict[Key, str]:
-        """Faults that the emulator found, by cell; of edge shapes by kernel, with empty group axes."""
+        """Faults that the emulator found, by the cell's key; of edge shapes by the kernel's."""
         path = self.experiment.paths.predicted_check
         names, found = self.study.key_columns, {}
         edges = {self.study.group_name(g) for g in self.study.edge_groups}
         for row in read_csv(path, [*names, "status", "reason"]) if path.exists() else ():
             if row["status"] in ("wrong", FAILED):
                 shape = self.study.group_name({a: row[a] for a in self.study.group_axes})
-                whole = shape in edges
-                key = tuple("" if whole and n in self.study.group_axes else row[n] for n in names)
-                found.setdefault(key, f"without a GPU, at {shape}: {row['reason']}")
+                key = tuple(row[n] for n in names)
+                found.setdefault(self._kernel_key(key) if shape in edges else key, f"without a GPU, at {shape}: {row['reason']}")
         return found
 
     def status(self, group: str, cell: Cell, cache_mode: str | None = None) -> Status:
