@@ -39,7 +39,7 @@ class Predicted:
 
 
 class Predictions:
-    """predicted.csv and predicted_check.csv of a run by cell; empty where the run has none."""
+    """predicted.csv of a run by cell; empty where the run has none."""
 
     def __init__(self, run: Run) -> None:
         self.quantities: dict[Key, dict[str, Predicted]] = {}
@@ -151,7 +151,7 @@ class _Cell:
         off = abs(measured - predicted) / abs(predicted) if predicted else math.inf
         if off < 1e-9 or measured == predicted:
             return EXACT
-        if quantity in ARBITRATED:
+        if quantity in ARBITRATED and measured > predicted:
             return "the unit's counter adds arbitration; shared_wavefronts_exact and shared_conflicts_exact are without it"
         if quantity.startswith("global_store_sectors"):
             varies = "the hardware's own counter of store sectors varies between launches"
@@ -180,13 +180,18 @@ class _Cell:
 
     def _check(self) -> Row:
         """Whether the emulator and the GPU find a fault; both must agree."""
-        fault = self.run.emulated_fault(self.cell)
+        fault, silence = self.run.emulated_fault(self.cell), self.run.emulated_silence(self.cell)
         row = self.run.check.get(self.run.key(self.cell))
         measured = math.nan
         if row and row["status"] in (OK, "wrong", FAILED):
             measured = float(self.run.status(self.group, self.cell).status == FAILED)
-        predicted = float(bool(fault))
-        note = EXACT if measured == predicted else "the emulator and the GPU disagree" if not math.isnan(measured) else "not checked on a GPU"
+        predicted = math.nan if silence else float(bool(fault))
+        if silence:
+            note = f"not predicted: {silence}"
+        elif math.isnan(measured):
+            note = "not checked on a GPU"
+        else:
+            note = EXACT if measured == predicted else "the emulator and the GPU disagree"
         return {
             "quantity": CHECK_FAILED,
             "predicted": predicted,

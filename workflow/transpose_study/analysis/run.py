@@ -155,16 +155,28 @@ class Run:
         key = self.key(cell)
         return self._emulated.get(key) or self._emulated.get(self._kernel_key(key), "")
 
+    def emulated_silence(self, cell: Cell) -> str:
+        """Why the check without a GPU says nothing of the cell, neither a fault nor that it is right; "" where it does."""
+        row = self._emulated_rows.get(self.key(cell))
+        if self.emulated_fault(cell) or (row and row["status"] == OK):
+            return ""
+        return row["reason"] if row else "predicted_check.csv does not hold this cell: run transpose-study predict again"
+
+    @cached_property
+    def _emulated_rows(self) -> dict[Key, dict[str, str]]:
+        """What the emulator said, by the cell's key."""
+        path, names = self.experiment.paths.predicted_check, self.study.key_columns
+        rows = read_csv(path, [*names, "status", "reason"]) if path.exists() else ()
+        return {tuple(row[n] for n in names): row for row in rows}
+
     @cached_property
     def _emulated(self) -> dict[Key, str]:
         """Faults that the emulator found, by the cell's key; of edge shapes by the kernel's."""
-        path = self.experiment.paths.predicted_check
-        names, found = self.study.key_columns, {}
+        found: dict[Key, str] = {}
         edges = {self.study.group_name(g) for g in self.study.edge_groups}
-        for row in read_csv(path, [*names, "status", "reason"]) if path.exists() else ():
+        for key, row in self._emulated_rows.items():
             if row["status"] in ("wrong", FAILED):
                 shape = self.study.group_name({a: row[a] for a in self.study.group_axes})
-                key = tuple(row[n] for n in names)
                 found.setdefault(self._kernel_key(key) if shape in edges else key, f"without a GPU, at {shape}: {row['reason']}")
         return found
 
