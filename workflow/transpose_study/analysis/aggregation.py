@@ -11,14 +11,20 @@ from transpose_study.analysis.ratios import write_ratios
 from transpose_study.analysis.run import Run
 from transpose_study.analysis.scan import write_scans
 from transpose_study.analysis.timings import write_noise, write_rounds, write_timings
+from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
+from transpose_study.status import measured_with_others
 
 
 def write_tables(experiment: Experiment) -> None:
     """Read raw files and build records of ``experiment`` and write tables/*.csv.
 
-    Raises :class:`transpose_study.errors.StudyError` that names file, line and column for raw input that is missing or damaged.
+    Raises :class:`transpose_study.errors.StudyError` that names file, line and column for raw input that is missing or damaged,
+    and for raw data that were measured with other cubins than the build records tell of.
     """
+    mixed = measured_with_others(experiment)
+    if mixed:
+        raise StudyError("; ".join(mixed), where=str(experiment.paths.folder), hint="snakemake --cores 1 all measures anew what is needed")
     run = Run(experiment)
     timings = write_timings(run)
     write_noise(run)
