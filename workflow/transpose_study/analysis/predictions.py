@@ -12,8 +12,6 @@ from transpose_study.analysis.tables import Row, write_table
 from transpose_study.errors import StudyError
 from transpose_study.records import read_csv
 from transpose_study.registry import Cell
-from transpose_study.simt.limits import limits_of
-from transpose_study.simt.occupancy import residency
 
 EXACT = "exact"
 PREFIX, SUFFIX = "instructions_by_opcode[", "]"
@@ -25,6 +23,7 @@ BANK_COLUMNS = ["access", "lane", "bank_row", "bank", "wavefronts", "rows_of_ban
 
 CHECK_FAILED = "check_failed"  # 1 where the check finds a fault: predicted by the emulator, measured by the GPU
 CARVE_OUT = ("limit_shared_memory", "resident_blocks_per_sm", "theoretical_occupancy_pct")
+LIMITS = ("limit_blocks", "limit_registers", "limit_warps")  # of resident blocks, whatever the carve-out
 COMPULSORY = {"compulsory_dram_read_bytes": "dram_read_bytes", "compulsory_dram_write_bytes": "dram_write_bytes"}
 ARBITRATED = {"shared_load_wavefronts", "shared_store_wavefronts", "shared_load_bank_conflicts", "shared_store_bank_conflicts"}
 
@@ -161,20 +160,16 @@ class _Cell:
     def _with_carve_out(self, quantity: str, largest: float) -> tuple[float, str]:
         """The quantity at the driver's choice of shared memory, which is measured; at the largest one where it was not."""
         config = self.measured.get("shared_config_bytes", {}).get("mean")
-        record = self.run.build(self.cell)
         if config is None:
             return largest, "at the largest shared-memory configuration, since the driver's choice was not measured"
-        found = residency(
-            limits_of(str(self.run.experiment.gpu["compute_capability"])),
-            self.run.study.geometry(self.cell).threads,
-            int(record["registers"]),
-            int(record["shared_bytes"]),
-            int(config),
-        )
+        predicted = {q: self.predicted[q].value for q in (*LIMITS, *CARVE_OUT, "shared_allocated_bytes_per_block")}
+        allocated = predicted["shared_allocated_bytes_per_block"]
+        limit = config // allocated if allocated else predicted["limit_shared_memory"]
+        resident = min(limit, *(predicted[q] for q in LIMITS))
         values = {
-            "limit_shared_memory": found.limit_shared_memory,
-            "resident_blocks_per_sm": found.resident_blocks,
-            "theoretical_occupancy_pct": found.theoretical_occupancy_pct,
+            "limit_shared_memory": limit,
+            "resident_blocks_per_sm": resident,
+            "theoretical_occupancy_pct": predicted["theoretical_occupancy_pct"] * resident / predicted["resident_blocks_per_sm"],
         }
         return float(values[quantity]), f"with the {int(config)} bytes of shared memory that the driver chose (measured)"
 
