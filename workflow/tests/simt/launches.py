@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from transpose_study import sass
 from transpose_study.gpu import toolchain
 from transpose_study.gpu.compile import compile_source, ptxas_facts
 from transpose_study.registry import Cell, Kernel, Study
-from transpose_study.simt import cubin, ptx, sass
+from transpose_study.simt import cubin, ptx
 from transpose_study.simt.machine import Launch, Program
 from transpose_study.simt.memory import Buffer, place
 from transpose_study.simt.sassmachine import Issued, count_instructions

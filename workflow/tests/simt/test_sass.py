@@ -2,8 +2,9 @@
 
 import pytest
 from launches import LADDER, STUDY, cell_of, launch_of, plain
+from transpose_study import sass
 from transpose_study.errors import StudyError
-from transpose_study.simt import cubin, sass
+from transpose_study.simt import cubin
 from transpose_study.simt.sassmachine import count_instructions
 
 ARCHITECTURES = ["75", "80", "86", "89", "90", "100", "120"]

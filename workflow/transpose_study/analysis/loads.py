@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from transpose_study.simt.sass import MachineInstruction, parse_file
+from transpose_study.sass import MachineInstruction, parse_file
 
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}

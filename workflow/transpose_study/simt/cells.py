@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from transpose_study import sass
 from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
 from transpose_study.records import read_json
 from transpose_study.registry import Cell, Study
-from transpose_study.simt import cubin, ptx, sass
+from transpose_study.simt import cubin, ptx
 from transpose_study.simt.blocks import Counts, count_memory
 from transpose_study.simt.counters import SECTOR_BYTES
 from transpose_study.simt.limits import limits_of

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
+from transpose_study.sass import Arg, MachineInstruction
 from transpose_study.simt import floats
 from transpose_study.simt.alu import choose, permute
 from transpose_study.simt.bitwise import bitwise, invert, predicates, table3
-from transpose_study.simt.sass import Arg, MachineInstruction
 from transpose_study.simt.values import DATA, LOADED, Affine, Value, concrete, constant, unknown
 
 Writes = list[tuple[Arg, Value, int]]  # destination, value, bits

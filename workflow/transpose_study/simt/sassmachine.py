@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transpose_study.errors import StudyError
+from transpose_study.sass import INSTRUCTION_BYTES, Arg, MachineCode, MachineInstruction
 from transpose_study.simt.boxes import Batch, Box, Pending, split, whole_grid
 from transpose_study.simt.lockstep import Lockstep
 from transpose_study.simt.machine import DataDependent, Launch
 from transpose_study.simt.memory import Buffer
 from transpose_study.simt.ptx import words
-from transpose_study.simt.sass import INSTRUCTION_BYTES, Arg, MachineCode, MachineInstruction
 from transpose_study.simt.sassalu import HANDLERS, destinations, invert_predicate, is_predicate
 from transpose_study.simt.special import special_register
 from transpose_study.simt.values import DATA, OPAQUE, Hints, Value, constant, merge, unknown
