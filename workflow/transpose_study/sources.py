@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def local_includes(path: Path) -> list[Path]:
         current = queue.pop(0)
         for line in read_text(current).splitlines():
             match = _INCLUDE.match(line)
-            include = current.parent / match.group(1) if match else None
+            include = Path(os.path.normpath(current.parent / match.group(1))) if match else None  # one name for one file, or a cycle never ends
             if include and include.is_file() and include not in found:
                 found.append(include)
                 queue.append(include)

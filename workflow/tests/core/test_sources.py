@@ -67,6 +67,15 @@ def test_local_includes_count_and_are_each_read_once(tmp_path: Path) -> None:
     assert normalised_source(tmp_path / "k.cu") != before
 
 
+def test_includes_that_go_round_by_way_of_the_folder_above_end(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "k.cu").write_text('#include "../home/a.cuh"\n', encoding="utf-8")
+    (home / "a.cuh").write_text('#pragma once\n#include "../home/a.cuh"\n#include "../b.cuh"\n', encoding="utf-8")
+    (tmp_path / "b.cuh").write_text("int b;\n", encoding="utf-8")
+    assert local_includes(home / "k.cu") == [home / "a.cuh", tmp_path / "b.cuh"]
+
+
 def test_source_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StudyError, match="is not UTF-8"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,46 @@ def test_kernel_that_does_not_compile_leaves_the_others_alone(
     assert re.search(words, capsys.readouterr().err)
     assert not paths.kernel("90", "mine", "cubin").exists()
     assert json.loads(paths.kernel("90", "fine", "json").read_text(encoding="utf-8"))["status"] == "ok"
+
+
+@pytest.mark.parametrize("how", ["beside", "below", "above", "far above", "absolute"])
+def test_includes_are_compiled_wherever_they_lie_and_nothing_is_written_outside(
+    tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The copies for the compiler stay in their scratch folder, however far above its source an include lies."""
+    home, scratch = tmp_path / "a" / "b" / "c", tmp_path / "scratch"
+    place = {"beside": "x.cuh", "below": "d/x.cuh", "above": "../x.cuh", "far above": "../../../x.cuh", "absolute": str(tmp_path / "x.cuh")}[how]
+    (home / "d").mkdir(parents=True)
+    scratch.mkdir()
+    (home / place).write_text("#define VALUE 3.0f\n", encoding="utf-8")
+    (home / "k.cu").write_text(f'#include "{place}"\nextern "C" __global__ void k(float* x) {{ x[0] = VALUE; }}\n', encoding="utf-8")
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    before = sorted(tmp_path.rglob("*"))
+    made, output = compile_source(home / "k.cu", tools, "90", [])
+    assert made is not None, output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",  # as nvcc 13.0 and g++ 12 print them
+    [
+        "<built-in>: fatal error: when writing output to kernel.cpp1.ii: No space left on device",
+        "nvcc fatal   : Could not open output file '/nonexistent/tmpxft_0000293a_0000000a'",
+        "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+        "g++: fatal error: Killed signal terminated program cc1plus",
+    ],
+)
+def test_compiler_that_is_stopped_gives_no_verdict_on_the_kernel(tools: Toolchain, tmp_path: Path, words: str) -> None:
+    """A full disk is no property of a kernel: nothing may be recorded that a later run would take for a result."""
+    stopped = tmp_path / "nvcc"
+    stopped.write_text(f'#!/bin/sh\ncase "$*" in *list-gpu-arch*) echo compute_90;; *) echo "{words}"; exit 1;; esac\n', encoding="utf-8")
+    stopped.chmod(0o755)
+    study = registry_with(tmp_path, "")
+    paths = RunPaths(tmp_path / "run")
+    kernels = [k for v in study.variants.values() for k in study.kernels(v, {})]
+    with pytest.raises(StudyError, match="the compiler was stopped"):
+        build_kernels(study, kernels, paths, "90", flags=[], toolchain=replace(tools, nvcc=stopped), log=Log())
+    assert not list((tmp_path / "run").rglob("*.json"))
 
 
 def test_flags_of_the_environment_have_no_part(monkeypatch: pytest.MonkeyPatch, tools: Toolchain) -> None:

@@ -30,6 +30,13 @@ _FACTS = {
     "spill_load_bytes": re.compile(r"(\d+) bytes spill loads"),
 }
 
+# What nvcc and the host compiler say when something outside stopped them: nothing about the kernel, so no verdict on it.
+_STOPPED = re.compile(
+    r"No space left on device|Could not open output file|Cannot allocate memory|out of memory allocating"
+    r"|died due to signal (?:2|9|15)\b|(?:Killed|Terminated|Interrupt) signal terminated program"
+)
+_STOPPED_HINT = "free some memory, and some disk space where temporary files go (TMPDIR), then run the same command again"
+
 
 def build_kernels(
     study: Study,
@@ -108,17 +115,14 @@ def compile_source(
     gives equal bytes on every machine. Messages name the user's own file again.
     """
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as folder:
-        scratch = Path(folder)
-        shutil.copyfile(source, scratch / "kernel.cu")
-        for include in local_includes(source):
-            target = scratch / include.relative_to(source.parent)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(include, target)
+        scratch = _lay_out(source, Path(folder))
         done = toolchain.run(
             toolchain.nvcc, f"-arch=sm_{architecture}", "-cubin", "--keep", "-Xptxas", "-v",
             *tools.host_compiler_flags(scratch), *flags, "kernel.cu", "-o", "kernel.cubin", cwd=scratch,
         )  # fmt: skip
         output = done.stdout.replace("kernel.cu(", f"{source}(").replace("kernel.cu:", f"{source}:")
+        if done.returncode < 0 or (done.returncode and _STOPPED.search(output)):
+            raise StudyError(f"the compiler was stopped: {output.strip() or 'by a signal'}", where=str(source), hint=_STOPPED_HINT)
         if done.returncode:
             return None, output.strip()
         sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)
@@ -126,6 +130,22 @@ def compile_source(
             raise StudyError(f"nvdisasm cannot read the cubin: {sass.stdout.strip()}", where=str(toolchain.nvdisasm))
         made = {s: (scratch / f"kernel.{s}").read_bytes() for s in ("cubin", "ptx")}
         return made | {"sass": sass.stdout.encode()}, output
+
+
+def _lay_out(source: Path, folder: Path) -> Path:
+    """Copy ``source`` (as ``kernel.cu``) and what it includes into ``folder``, each where it lies relative to the source.
+
+    Returns the folder of ``kernel.cu``: so deep that an include above the source's folder stays inside ``folder``.
+    """
+    home = os.path.abspath(source.parent)
+    includes = {os.path.relpath(os.path.abspath(i), home): i for i in local_includes(source)}
+    above = max((Path(place).parts.count(os.pardir) for place in includes), default=0)
+    scratch = folder.joinpath(*["above"] * above)
+    for place, origin in {"kernel.cu": source, **includes}.items():
+        target = Path(os.path.normpath(scratch / place))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin, target)
+    return scratch
 
 
 def _entry_names(ptx: bytes) -> list[str]:
