@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from transpose_study.encoding import encode
 from transpose_study.registry import Cell, Study
 
 pytest.importorskip("cupy", reason="the module under test imports it")
 
 from transpose_study.gpu import session as under_test
 from transpose_study.gpu.checking import check_cell
-from transpose_study.gpu.encoding import encode
 
 ROOT = Path(__file__).parents[3]
 ROWS, COLS = 3, 5
@@ -40,13 +40,13 @@ class HostSession:
         self.stream = SimpleNamespace(ptr=0, synchronize=lambda: None)
 
     def fill_index(self, buffer: Any) -> None:
-        words(buffer.pointer)[:] = [encode(i) for i in range(ROWS * COLS)]
+        words(buffer.pointer)[:] = encode(np.arange(ROWS * COLS))
 
     def launcher(self, cell: Cell, source: Any, target: Any) -> Callable[[], None]:
         return lambda: self.kernel(source.pointer, target.pointer)
 
     def compare(self, target: Any, rows: int, cols: int, transposed: bool) -> tuple[int, int]:
-        wrong = np.flatnonzero(words(target.pointer) != [encode(i) for i in range(rows * cols)])
+        wrong = np.flatnonzero(words(target.pointer) != encode(np.arange(rows * cols)))
         return len(wrong), int(wrong[0]) if len(wrong) else -1
 
     def element(self, buffer: Any, index: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpose_study.gpu.encoding import encode
+from transpose_study.encoding import encode
 from transpose_study.gpu.session import POISON_BYTE, Emit, Session
 from transpose_study.registry import Cell, Study
 
@@ -37,7 +37,7 @@ def check_cell(session: Session, study: Study, cell: Cell, source: Any, target: 
     out_cols = rows if transposed else cols
     if wrong:
         row, col = divmod(first, out_cols)
-        expected = encode(col * cols + row if transposed else first)
+        expected = int(encode(col * cols + row if transposed else first)[0])
         got = session.element(target, first)
         unwritten = " (never written)" if got == int.from_bytes(bytes([POISON_BYTE]) * 4, "little") else ""
         return {

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpose_study.encoding import encode
 from transpose_study.errors import StudyError
 from transpose_study.registry import Cell, Study, Values
 from transpose_study.simt.cells import CompiledKernel, launch_of
@@ -14,18 +15,6 @@ from transpose_study.simt.machine import DataDependent
 from transpose_study.simt.memory import Buffer, Violation
 
 COLUMNS = ["status", "reason", "ptx_line", "block", "thread", "address"]
-
-# Floats whose bits a kernel might change although it only moves them: -0.0, -1, NaNs with payloads, infinities, subnormal.
-_SPECIAL = np.array([0x80000000, 0xBF800000, 0x7FC12345, 0x7F812345, 0xFFC54321, 0xFF800000, 0x7F800000, 0x00000001], np.uint32)
-
-
-def pattern(count: int) -> np.ndarray:
-    """Bit patterns that name their own index: the special floats first, then a bijection of 32-bit numbers."""
-    values = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1)
-    values ^= values >> np.uint32(15)
-    values[: len(_SPECIAL)] = _SPECIAL[:count]
-    return values
-
 
 def check_cell(study: Study, cell: Cell, kernel: CompiledKernel, results: bool) -> dict[str, Any]:
     """The emulator's verdict of a cell that can run: a row of :data:`COLUMNS`.
@@ -55,7 +44,7 @@ def _compare(study: Study, group: Values, kernel: CompiledKernel, launch: Any, c
     if study.itemsize != 4:
         raise StudyError(f"elements of {study.itemsize} bytes are not compared", where=f"kernel {kernel.variant}")
     source, target = (a for a in launch.arguments if isinstance(a, Buffer))
-    data = pattern(rows * cols)
+    data = encode(np.arange(rows * cols))
     source.data = _padded(data)
     target.data = np.zeros_like(source.data)
     width = rows if computes == "transpose" else cols
