@@ -17,7 +17,7 @@ from transpose_study.errors import StudyError
 from transpose_study.simt.boxes import Batch, Box, Pending, whole_grid
 from transpose_study.simt.counters import MemoryCounters
 from transpose_study.simt.machine import Launch, Machine, NeedsShared, Observer, Program
-from transpose_study.simt.memory import Buffer, GlobalMemory
+from transpose_study.simt.memory import APART, Buffer, GlobalMemory
 from transpose_study.simt.ptx import Kernel
 
 
@@ -50,7 +50,7 @@ def buffers_of(program: Program, launch: Launch) -> list[Buffer]:
     """All buffers of a launch: its pointers' and those of the module's own arrays."""
     pointers = [a for a in launch.arguments if isinstance(a, Buffer)]
     end = max((b.address + b.size for b in pointers), default=1 << 40)
-    return [*pointers, *module_buffers(program.kernel, end + (1 << 20))]
+    return [*pointers, *module_buffers(program.kernel, end + APART)]
 
 
 def run_grid(

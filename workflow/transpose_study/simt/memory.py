@@ -12,7 +12,7 @@ from transpose_study.errors import StudyError
 from transpose_study.simt.boxes import Batch
 from transpose_study.simt.values import DATA, INTEGER, KNOWN, Coefficients, Value
 
-ALIGNMENT = 256  # of a buffer's first byte, as the device allocator gives it
+APART = 1 << 20  # bytes between buffers, so that a stray access is seen; also their alignment, above the 256 bytes the device gives
 GLOBAL_BASE = 1 << 40
 SHARED_WINDOW = 1 << 56  # where generic addresses of shared and local memory begin
 LOCAL_WINDOW = 1 << 57
@@ -57,11 +57,11 @@ class Buffer:
 
 
 def place(sizes: Sequence[tuple[str, int]]) -> list[Buffer]:
-    """Buffers of the given sizes in bytes, each aligned to 256 bytes and far from its neighbours."""
+    """Buffers of the given sizes in bytes, each aligned to :data:`APART` and at least so far from its neighbours."""
     buffers, address = [], GLOBAL_BASE
     for name, size in sizes:
         buffers.append(Buffer(name, address, size))
-        address = -(-(address + size + (1 << 20)) // (1 << 20)) * (1 << 20)
+        address = -(-(address + size + APART) // APART) * APART
     return buffers
 
 
