@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from launches import fill, launch_of, plain
 from other_kernels import FAULTY, OTHERS, SIGNATURE, faulty
+from transpose_study.simt import lockstep
 from transpose_study.simt.checker import check_output, check_rules
+from transpose_study.simt.machine import DataDependent
 from transpose_study.simt.memory import Violation
 
 ROWS, COLS = 64, 96
@@ -62,6 +64,36 @@ def test_rules_are_checked_at_any_size_without_data(compiler, name, rows, cols):
     kernel = compiler(faulty(name), "90")
     with pytest.raises(Violation, match=FAULTY[name][3]):
         check_rules(kernel.program, plain((cols // 32, rows // 32), (32, 8), rows * cols * 4, rows * cols * 4, numbers=(rows, cols)))
+
+
+ENDLESS = {
+    "barriers": "while (rows > 0) __syncthreads(); out[0] = 1;",
+    "waiting": "volatile int* flag = (volatile int*)out; while (*flag == *flag) { }",
+    "counting": "for (long long i = 0; i < 1LL << 60; i++) out[i & 7] = i;",
+}
+
+
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_endless_kernels_end_in_a_verdict(compiler, monkeypatch, name):
+    """On the CPU nothing else would stop them; the other kernels of a study must get their turn."""
+    monkeypatch.setattr(lockstep, "MAX_INSTRUCTIONS", 5000)
+    kernel = compiler(f'extern "C" __global__ void {name}({SIGNATURE}) {{ {ENDLESS[name]} }}', "90")
+    launch = plain((2, 1), (32, 2), 64 * 4, 64 * 4, numbers=(8, 8))
+    with pytest.raises(lockstep.Endless, match=f"kernel {name}: still runs after 5,000 instructions"):
+        check(kernel.program, launch, matrix(8, 8), matrix(8, 8))
+    with pytest.raises(DataDependent):  # of large shapes: no verdict instead of a fault
+        check_rules(kernel.program, launch)
+
+
+def test_rules_that_depend_on_a_local_array_are_not_told(compiler):
+    source = f"""extern "C" __global__ void local_array({SIGNATURE}) {{
+        int place[16];
+        for (int i = 0; i < 16; i++) place[i] = in[i] > 0 ? i : rows;
+        out[place[cols % 16]] = in[place[rows % 16]];
+    }}"""
+    kernel = compiler(source, "90")
+    with pytest.raises(DataDependent, match="local_array"):
+        check_rules(kernel.program, plain((3, 2), (32, 8), ROWS * COLS * 4, ROWS * COLS * 4, numbers=(ROWS, COLS)))
 
 
 def test_elements_never_written_are_told_from_wrong_ones(compiler):

@@ -13,7 +13,8 @@ import numpy as np
 
 from transpose_study.simt.blocks import run_grid
 from transpose_study.simt.boxes import Batch
-from transpose_study.simt.machine import Launch, Machine, Observer, Program
+from transpose_study.simt.lockstep import Endless
+from transpose_study.simt.machine import DataDependent, Launch, Machine, NeedsShared, Observer, Program
 from transpose_study.simt.memory import Access, Buffer, Violation
 from transpose_study.simt.ptx import TYPE_BYTES
 
@@ -173,7 +174,13 @@ def _run(program: Program, launch: Launch, more: Sequence[Observer]) -> None:
 def check_rules(program: Program, launch: Launch) -> None:
     """Execute a launch by classes of blocks, whatever its size, without data: bounds, alignment, barriers and races.
 
-    Raises :class:`Violation`, or :class:`~.machine.DataDependent` where only the data can tell.
+    Raises :class:`Violation`, or :class:`~.machine.DataDependent` where only the data, contents of shared and local memory
+    among them, can tell, or where the launch is too long to be executed.
     """
-
-    run_grid(program, launch, lambda batch: [Races(batch, program, launch)])
+    try:
+        run_grid(program, launch, lambda batch: [Races(batch, program, launch)])
+    except NeedsShared:
+        what = "control flow or an address depends on what the kernel put into shared or local memory"
+        raise DataDependent(what, where=f"kernel {program.kernel.name}") from None
+    except Endless as error:
+        raise DataDependent(error.what, where=error.where) from None

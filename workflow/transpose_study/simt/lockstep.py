@@ -12,6 +12,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from transpose_study.errors import StudyError
+
+MAX_INSTRUCTIONS = 200_000  # by one batch; a block of 256 threads that moves a 1024 x 1024 matrix alone takes about 100,000
+
+
+class Endless(StudyError):
+    """A kernel still runs after :data:`MAX_INSTRUCTIONS`."""
+
+    def __init__(self, kernel: str) -> None:
+        what = f"still runs after {MAX_INSTRUCTIONS:,} instructions: an endless loop, or more work than is emulated"
+        super().__init__(what, where=f"kernel {kernel}")
+
+
+def within_limit(executed: int, more: int, kernel: str) -> int:
+    """``executed + more``; raises :class:`Endless` above the limit."""
+    if executed + more > MAX_INSTRUCTIONS:
+        raise Endless(kernel)
+    return executed + more
+
 
 @dataclass
 class Join:

@@ -15,7 +15,7 @@ from transpose_study.errors import StudyError
 from transpose_study.simt import alu, loadstore, warp
 from transpose_study.simt.boxes import Batch, Box, split
 from transpose_study.simt.flow import Flow, analyse, targets
-from transpose_study.simt.lockstep import Lockstep
+from transpose_study.simt.lockstep import Lockstep, within_limit
 from transpose_study.simt.memory import Access, Buffer, GlobalMemory, Storage, Violation
 from transpose_study.simt.ptx import Imm, Instruction, Kernel, Operand, Pair, Reg, Sym, Vec, words
 from transpose_study.simt.special import special_register
@@ -93,8 +93,8 @@ class Machine:
     # -- running ----------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run until every lane has left. Raises :class:`Violation`, :class:`DataDependent` or :class:`NeedsShared`."""
-        code, leaders = self.kernel.instructions, self.program.flow.leaders
+        """Run until every lane has left. Raises :class:`Violation`, :class:`DataDependent`, :class:`NeedsShared` or :class:`Endless`."""
+        code, leaders, executed = self.kernel.instructions, self.program.flow.leaders, 0
         self.lock.go(0, self.batch.mask.copy())
         while (fragment := self.lock.next()) is not None:
             index, mask = fragment
@@ -104,6 +104,7 @@ class Machine:
                     self.lock.go(index, others)
                     continue
             self.full = self.lock.alone
+            start = index
             while True:
                 if index >= len(code):
                     self.lock.leave(mask)
@@ -119,6 +120,7 @@ class Machine:
                 if index in leaders:
                     self.lock.go(index, mask)
                     break
+            executed = within_limit(executed, index - start + 1, self.kernel.name)
             if self.lock.faults:
                 self._barrier_fault()
         if self.lock.faults:

@@ -15,7 +15,7 @@ import numpy as np
 from transpose_study.errors import StudyError
 from transpose_study.sass import INSTRUCTION_BYTES, Arg, MachineCode, MachineInstruction
 from transpose_study.simt.boxes import Batch, Box, Pending, split, whole_grid
-from transpose_study.simt.lockstep import Lockstep
+from transpose_study.simt.lockstep import Lockstep, within_limit
 from transpose_study.simt.machine import DataDependent, Launch
 from transpose_study.simt.memory import Buffer
 from transpose_study.simt.ptx import words
@@ -64,7 +64,7 @@ class SassMachine:
 
     def run(self) -> None:
         """Run until every lane has left the kernel."""
-        instructions = self.code.instructions
+        instructions, executed = self.code.instructions, 0
         self.lock.go(0, self.batch.mask.copy())
         while (fragment := self.lock.next()) is not None:
             index, mask = fragment
@@ -85,6 +85,7 @@ class SassMachine:
                     self.issued[start:index] += boxes
                     self.lock.go(index, mask & self.lock.alive)
                     break
+            executed = within_limit(executed, index - start + 1, self.code.name)
         if self.lock.faults or self.lock.alive.any():
             raise StudyError("its warps wait for one another for ever", where=f"{self.code.source}, kernel {self.code.name}")
 
