@@ -52,7 +52,7 @@ def fullest_group(comparison: Comparison) -> Key:
 
 
 def cell_name(comparison: Comparison, key: Key) -> str:
-    """A cell without its group's values and without axes that do not vary: ``tiled_padded block_rows=8``."""
+    """A cell without its group's values and without axes that do not vary: ``VARIANT AXIS=8``."""
     side = max(comparison.sides, key=lambda s: len(s.table("rounds")))
     varying = [c for i, c in enumerate(comparison.columns) if i and c not in side.group_columns and len({k[i] for k in comparison.order}) > 1]
     values = dict(zip(comparison.columns, key, strict=True))
