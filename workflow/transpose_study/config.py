@@ -8,14 +8,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import read_yaml
 
 CacheMode = Literal["hot", "cold"]
+Item = TypeVar("Item")
+
+
+def _different(items: list[Item]) -> list[Item]:
+    twice = [i for n, i in enumerate(items) if i in items[:n]]
+    if twice:
+        raise ValueError(f"{twice[0]} is listed twice")
+    return items
+
+
+Different = Annotated[list[Item], AfterValidator(_different), Field(json_schema_extra={"uniqueItems": True})]
+NAME = r"^\w[\w.-]*$"  # of a file or folder, so that it leads nowhere else
 
 RESERVED = ("archive", "compare", "rerun")  # folders of results/ that hold no run
 
@@ -31,7 +43,7 @@ class Group(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, int] = Field(init=False)
-    variants: list[str] | None = Field(None, description="only these variants at this shape; default: all that are configured")
+    variants: Different[str] | None = Field(None, min_length=1, description="only these variants at this shape; default: all that are configured")
     launches: dict[str, int] = Field(default_factory=dict, description="ncu launches by metric batch, over profile.launches")
 
     @property
@@ -50,7 +62,7 @@ class Input(Strict):
 class Timing(Strict):
     """The protocol of the timings."""
 
-    cache_modes: list[CacheMode] = Field(["hot", "cold"], min_length=1)
+    cache_modes: Different[CacheMode] = Field(["hot", "cold"], min_length=1)
     processes: int = Field(3, ge=1, description="fresh processes over which the rounds are spread, at least")
     min_samples: int = Field(30, ge=1, description="samples of every cell and cache mode, at least")
     interval: float = Field(0.01, gt=0, description="width the 95 % interval of every median should reach, as a share")
@@ -66,7 +78,7 @@ class Profile(Strict):
     """What Nsight Compute reads."""
 
     enabled: bool = True
-    batches: list[str] | None = Field(None, description="metric batches to read; default: all of config/metrics.yaml")
+    batches: Different[str] | None = Field(None, description="metric batches to read; default: all of config/metrics.yaml")
     launches: dict[str, int] = Field(
         default_factory=lambda: {"counters": 3, "duration": 3, "source": 1}, description="launches of each cell by batch"
     )
@@ -84,16 +96,16 @@ class Build(Strict):
 class Report(Strict):
     """What is drawn and written."""
 
-    formats: list[Literal["html", "pdf", "md", "ipynb"]] = Field(["html", "pdf", "md", "ipynb"], min_length=1)
+    formats: Different[Literal["html", "pdf", "md", "ipynb"]] = Field(["html", "pdf", "md", "ipynb"], min_length=1)
     group: str | None = Field(None, description="the shape the write-up argues about; default: the published study's, else the first")
-    published: str | None = Field("rtx5060-laptop", description="published figures in config/reference/ shown beside this device's")
+    published: str | None = Field("rtx5060-laptop", pattern=NAME, description="published figures in config/reference/ shown beside this device's")
     peak_gb_s: float | None = Field(None, gt=0, description="nominal memory bandwidth; default: memory clock x bus width x 2")
 
 
 class Paper(Strict):
     """The write-up."""
 
-    language: list[Literal["en", "zh"]] = Field(
+    language: Different[Literal["en", "zh"]] = Field(
         ["en", "zh"], min_length=1, description="editions of the write-up, made from the same figures; the notebook is in English only"
     )
 
@@ -101,14 +113,14 @@ class Paper(Strict):
 class Config(Strict):
     """The whole experiment."""
 
-    study: str = Field("transpose", description="folder of kernels/ that holds the registry")
-    run: str | None = Field(None, pattern=r"^\w[\w.-]*$", description="results folder; default: the device's name")
+    study: str = Field("transpose", pattern=NAME, description="folder of kernels/ that holds the registry")
+    run: str | None = Field(None, pattern=NAME, max_length=100, description="results folder; default: the device's name")
     device: str | int = Field("auto", description="auto, a CUDA index, a GPU UUID, archive, or archive:PATH")
     replay: str | None = Field(None, description="archive rebuilt where no NVIDIA device exists")
     compare: list[str] | None = Field(None, description="what the target compare sets side by side: archives, results folders, published studies")
     shapes: list[Group] = Field(min_length=1, description="one timing job and one ncu job each")
     axes: dict[str, list[int]] = Field(default_factory=dict, description="values of the axes that select code")
-    variants: list[str] | Literal["all"] = "all"
+    variants: Annotated[Different[str], Field(min_length=1)] | Literal["all"] = "all"
     input: Input = Input()
     timing: Timing = Timing()
     profile: Profile = Profile()
@@ -142,7 +154,7 @@ def parse(data: Mapping[str, Any], *, where: str = "configuration") -> Config:
 
 
 def _describe(error: Mapping[str, Any]) -> str:
-    key = ".".join(str(p) for p in error["loc"])
+    key = ".".join(str(p) for p in error["loc"] if str(p).isidentifier() or isinstance(p, int))  # the names of pydantic's unions left out
     if error["type"] == "extra_forbidden":
         model: type[BaseModel] = Config
         for part in error["loc"][:-1]:

@@ -51,6 +51,8 @@ class Experiment:
     def from_run(cls, folder: Path, root: Path = Path()) -> Experiment:
         """Read ``run_config.yaml`` of a results folder."""
         path = RunPaths(folder).run_config
+        if not path.is_file():
+            raise StudyError("is no results folder: it has no run_config.yaml", where=str(folder), hint="name one such as results/NAME/transpose")
         data = read_yaml(path)
         if not isinstance(data, dict) or not {"config", "target"} <= set(data):
             raise StudyError("is no resolved configuration", where=str(path), hint="run snakemake to write it anew")

@@ -60,6 +60,7 @@ def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
 def _configured_groups(config: Config, root: Path) -> list[str]:
     study = Study(inside(root, "kernels", config.study) / "variants.yaml")
     try:
-        return [study.group_name(g.values) for g in config.shapes]
+        names = [study.group_name(g.values) for g in config.shapes]
     except KeyError:
         return []  # a shape lacks an axis; the validation that follows names it
+    return [] if any(size < 0 for g in config.shapes for size in g.values.values()) else names  # named there too

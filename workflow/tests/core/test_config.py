@@ -53,6 +53,18 @@ def test_shipped_configurations_are_valid() -> None:
         ({"run": "archive"}, "results/archive is kept for other things"),
         ({"input": {"seed": -1}}, "input.seed: "),
         ({"build": {"architecture": "sm_90"}}, "build.architecture: "),
+        ({"run": "a" * 300}, "run: string should have at most 100 characters"),  # a file system's limit is 255 bytes
+        ({"study": "../config"}, "study: "),
+        ({"report": {"published": "../claims"}}, "report.published: "),
+        ({"variants": []}, "variants: value should have at least 1 item"),
+        ({"variants": "tiled"}, "variants: input should be a valid list (got 'tiled'); variants: input should be 'all'"),
+        ({"variants": ["copy", "copy"]}, "variants: copy is listed twice"),
+        ({"shapes": [{"rows": 8, "cols": 8, "variants": []}]}, "shapes.0.variants: value should have at least 1 item"),
+        ({"shapes": [{"rows": 8, "cols": 8, "variants": ["copy", "copy"]}]}, "shapes.0.variants: copy is listed twice"),
+        ({"report": {"formats": ["md", "md"]}}, "report.formats: md is listed twice"),
+        ({"paper": {"language": ["en", "en"]}}, "paper.language: en is listed twice"),
+        ({"timing": {"cache_modes": ["hot", "hot"]}}, "timing.cache_modes: hot is listed twice"),
+        ({"profile": {"batches": ["source", "source"]}}, "profile.batches: source is listed twice"),
     ],
 )
 def test_mistakes_of_form(changes: dict[str, Any], words: str) -> None:

@@ -40,12 +40,24 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--settings", required=True, help="slice of the configuration, as JSON (snakemake -p prints it)")
 
 
+class Settings(dict[str, Any]):
+    """Settings that name the key they lack."""
+
+    def __missing__(self, key: str) -> Any:
+        raise StudyError(f"lacks the key {key!r}", where="--settings", hint="snakemake -p prints the settings that each step takes")
+
+
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """The parsed ``--settings``."""
+    return Settings(json_object(args.settings, "--settings"))
+
+
+def json_object(text: str, option: str) -> dict[str, Any]:
+    """The JSON object that was given to an option."""
     try:
-        value = json.loads(args.settings)
-    except json.JSONDecodeError as error:
-        raise StudyError(f"--settings is no JSON: {error.msg} at column {error.colno}") from None
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:  # digits without end and bottomless nesting among them
+        raise StudyError(f"is no JSON: {error}", where=option) from None
     if not isinstance(value, dict):
-        raise StudyError("--settings is no JSON object")
+        raise StudyError("is no JSON object", where=option)
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,13 +99,15 @@ def _cell(study: Study, args: argparse.Namespace) -> Cell:
     if variant.driver_copy:
         raise StudyError(f"{variant.name} is a copy by the driver; there is no kernel to explain")
     sizes = args.shape.lower().split("x")
-    if len(sizes) != len(study.group_axes) or not all(s.isdigit() for s in sizes):
+    if len(sizes) != len(study.group_axes) or not all(re.fullmatch("[0-9]{1,20}", s) for s in sizes):
         raise StudyError(f"{args.shape!r} is no shape", where="--shape", hint=f"write {study.group_name(dict.fromkeys(study.group_axes, 1024))}")
     group = {a: int(s) for a, s in zip(study.group_axes, sizes, strict=True)}
     values = {a: getattr(args, AXIS + a) for a in variant.takes}
     for axis, value in values.items():
         if value is None:
             raise StudyError(f"{variant.name} takes the axis {axis}, which has no value", hint=f"give --{axis.replace('_', '-')} N")
+        if value < 1:
+            raise StudyError(f"{axis} is {value}; it must be at least 1", where=f"--{axis.replace('_', '-')}")
     cell = Cell(variant, values, group)
     refusal = study.kernel_refusal(Kernel(variant, cell.kernel_values)) or study.cell_refusal(cell)
     if refusal:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
-from transpose_study.cli.common import add_run, add_settings, settings
+from transpose_study.cli.common import add_run, add_settings, json_object, settings
 from transpose_study.progress import Log
 
 
@@ -33,7 +32,7 @@ def run_resolve(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.experiment import Experiment
     from transpose_study.records import write_yaml
 
-    experiment = Experiment.from_snakemake(json.loads(args.config))
+    experiment = Experiment.from_snakemake(json_object(args.config, "--config"))
     write_yaml(args.run / "run_config.yaml", experiment.resolved())
     log.note(f"{len(experiment.groups)} shapes, {sum(len(experiment.cells(g)) for g in experiment.groups)} cells")
 
