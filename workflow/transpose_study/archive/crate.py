@@ -143,7 +143,8 @@ holds the project as it was, the program itself among it; its `README.md` says h
 - `snakemake --cores 1 compare --config 'compare=[THIS_ARCHIVE, ANOTHER]'` sets two runs side by side.
 
 `manifest.json` holds the sha256 of every file, `{METADATA}` describes run, software and machine (a Workflow Run Crate),
-`raw/` is what was measured, `report/` the write-up. Members are stored without compression: `unzip` is all it takes to read them.
+`raw/` is what was measured, `report/` the write-up. Large members are compressed as bzip2:
+`unzip`, 7-Zip and Python's zipfile read them.
 """.encode()
 
 

@@ -1,8 +1,8 @@
 """Packs a finished run: everything a stranger needs to check it, rebuild its report, or run it again.
 
-Schema version 2: a zip that is a Workflow Run Crate. Members are stored, not compressed, in fixed order with fixed times, so
-that the same results folder gives the same bytes under every version of Python and zlib: manifest.json (the sha256 of every
-other member), ro-crate-metadata.json, then the files by name. git and HTTP compress it on their way where that matters.
+Schema version 2: a zip that is a Workflow Run Crate. Members lie in fixed order with fixed times, large ones as bzip2, so that
+the same results folder gives the same bytes under every version of Python and zlib (see writer.py): manifest.json (the sha256
+of every other member), ro-crate-metadata.json, then the files by name.
 """
 
 from __future__ import annotations
