@@ -22,7 +22,9 @@ def run(*arguments: str, cwd: Path = ROOT, stdout: int | None = subprocess.PIPE,
 
 
 @pytest.mark.parametrize("command", WITH_SETTINGS)
-@pytest.mark.parametrize(("settings", "words"), [("{}", "lacks the key"), ("{", "is no JSON"), ("[]", "is no JSON object"), ("[" * 9999, "is no JSON")])
+@pytest.mark.parametrize(
+    ("settings", "words"), [("{}", "lacks the key"), ("{", "is no JSON"), ("[]", "is no JSON object"), ("[" * 9999, "is no JSON")]
+)
 def test_settings_that_are_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, settings: str, words: str
 ) -> None:
