@@ -43,10 +43,11 @@ def test_everything_is_in_it(archive: Path, finished: Project) -> None:
     assert container.schema_version == 2
 
 
-def test_members_are_stored_at_a_fixed_time(archive: Path) -> None:
+def test_members_have_a_fixed_order_time_and_encoding(archive: Path) -> None:
+    """Stored or bzip2, whose output has not changed since 2000; never deflated, which differs between versions of zlib."""
     with zipfile.ZipFile(archive) as container:
         infos = container.infolist()
-    assert {i.compress_type for i in infos} == {zipfile.ZIP_STORED}
+    assert {i.compress_type for i in infos} <= {zipfile.ZIP_STORED, zipfile.ZIP_BZIP2}
     assert {i.date_time for i in infos} == {(1980, 1, 1, 0, 0, 0)}
     assert [i.filename for i in infos[:2]] == [MANIFEST, "ro-crate-metadata.json"]
     assert [i.filename for i in infos[2:]] == sorted(i.filename for i in infos[2:])

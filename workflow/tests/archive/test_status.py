@@ -56,7 +56,7 @@ def change_config(project: Project, change: Callable[[dict], None]) -> None:
     ("name", "change", "said"),
     [
         (TIMING, lambda t: t.replace(",hot,a,0,0,", ",hot,a,0,99,", 1), "tables/banks.csv was made from something else: run_id"),
-        (TIMING, lambda t: t.replace("tiled_padded,4096,4096,float32,8", "tiled_padded,4096,4096,float32,4"), "holds what the configuration does not"),
+        (TIMING, lambda t: t.replace("padded,4096,4096,float32,8", "padded,4096,4096,float32,4"), "holds what the configuration does not have"),
         ("raw/run.json", lambda t: t.replace("GPU-", "GPU-0"), "the raw data are those of another run than run_config.yaml names: gpu_uuid"),
         (RECORD, lambda t: t.replace('"cubin_sha256": "', '"cubin_sha256": "0'), "build/sm_90/copy.cubin is not the one its build record describes"),
         ("tables/timings.csv", lambda t: t.replace("run_id", "run"), "tables/timings.csv does not say what it was made from"),

@@ -70,7 +70,8 @@ def test_missing_ncu(locked: Project) -> None:
 
 DEVICE = Device(
     name="NVIDIA H200", uuid="GPU-00000000-0000-0000-0000-000000000003", ordinal=0, compute_capability="9.0", sm_count=132, l2_bytes=1,
-    memory_bytes=2**37, clock_khz=1, memory_clock_khz=1, memory_bus_bits=1, threads_per_sm=1, registers_per_sm=1, blocks_per_sm=1, shared_bytes_per_sm=1, ecc=True,
+    memory_bytes=2**37, clock_khz=1,
+    memory_clock_khz=1, memory_bus_bits=1, threads_per_sm=1, registers_per_sm=1, blocks_per_sm=1, shared_bytes_per_sm=1, ecc=True,
     driver_cuda="13.0",
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from transpose_study.progress import Log
 from transpose_study.records import read_json, read_yaml, write_json, write_yaml
 
 FOLDER = Path("results") / "rerun"
-OWN = ("Snakefile", "workflow/rules", "workflow/report", "profiles")  # what belongs to the program rather than to the experiment
+OWN = ("Snakefile", "workflow/rules", "workflow/report", "profiles", "paper")  # what belongs to the program rather than to the experiment
 
 
 def rerun(path: Path, log: Log, *, configfile: Path | None = None, installed: bool = False) -> Path:
@@ -101,6 +101,11 @@ def _lay_out(container: Container, work: Path, *, installed: bool) -> None:
             if source.is_dir():
                 shutil.copytree(source, target, dirs_exist_ok=True)
             else:
+                shutil.copyfile(source, target)
+        for source in (p for p in (own / "config").rglob("*") if p.is_file()):  # what an older archive did not have yet
+            target = work / source.relative_to(own)
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
 
 
