@@ -861,7 +861,7 @@ inside = [row[-2] for n, row in zip(names, rows, strict=True) if 2 * study.matri
 if beyond:
     steady = lowest(beyond).number > 0 and highest(beyond).number / lowest(beyond).number < 1 + 2 * CLOSE
     say(
-        text("Where both matrices fit into L2, next to nothing is written while the kernel runs.") if inside and all(row[3].known and row[3].number < 100 * CLOSE for n, row in zip(names, rows, strict=True) if sections.regime(page, n) == "both fit") else "",
+        text("Where both matrices fit into L2, next to nothing is written while the kernel runs.") if inside and all(isinstance(row[3], Amount) and row[3].known and row[3].number < 100 * CLOSE for n, row in zip(names, rows, strict=True) if sections.regime(page, n) == "both fit") else "",
         text("Once a matrix is larger than L2, between {a} and {b} of the loop's output are not written when it ends.", a=lowest(beyond), b=highest(beyond)) if highest(beyond).number > 0 else "",
         text("That is about the same amount at every size, {x} of L2 at most, as lines would leave that wait in it: the deficit belongs to the cache and not to the kernel, and its share shrinks as the matrix grows.", x=quotient(highest(beyond), mib(gpu["l2_bytes"]), scale=100, unit="%")) if steady
         else "That amount is not the same at every size, so a fixed stock of dirty lines does not explain it alone." if highest(beyond).number > 0 else "Once a matrix is larger than L2, all of it is written while the kernel runs, so no deficit has to be explained.",
