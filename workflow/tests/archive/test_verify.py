@@ -84,7 +84,7 @@ def test_any_damaged_byte_is_found(archive: Path, tmp_path: Path, data: st.DataO
     assert status_of(file_findings(tmp_path / "a.zip")) == 1, f"byte {place}"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_damage_to_an_archive_of_version_1_is_found(tmp_path: Path, place: float, change: int) -> None:
     """Where this zlib packs as the recording one did, the container of version 1 can be written anew as well."""

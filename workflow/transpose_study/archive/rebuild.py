@@ -176,11 +176,10 @@ def _compare(name: str, wanted: Sequence[str], archived: Path, made: Path, progr
     if not different and not absent:
         return Finding(name, AGREES, said)
     excuse = program.excuse()
+    said += [f"what may be the cause: {excuse}"] if excuse else []
     said += [*different, *absent]
     # A figure or page may change with a package's version; the numbers of a table may not.
     by_data = name in ("tables", "predictions") and program.is_archives
-    if excuse:
-        said.append(f"what may be the cause: {excuse}")
     return Finding(name, DIFFERS if by_data or not excuse else UNTOLD, said)
 
 
