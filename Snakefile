@@ -67,10 +67,13 @@ include: "workflow/rules/compare.smk"
 
 
 rule all:
-    """Everything: tables, figures and the write-up."""
+    """Everything: raw data, tables, figures and the write-up."""
     default_target: True
     input:
         f"{RUN}/environment.json",
+        EXPERIMENT.raw_files(),  # a file that is gone is made again, though what was made from it is there
+        EXPERIMENT.kernel_records(),
+        rules.predict.output,
         rules.aggregate.output,
         rules.judge.output,
         rules.draw.output,

@@ -66,6 +66,28 @@ def test_finished_run_has_nothing_to_do_and_touching_every_source_changes_nothin
     assert plan(edited) == set()
 
 
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [
+        ("raw/timing/{first}.csv", {("time_group", FIRST)}),
+        ("raw/counters/{first}.csv", {("merge_counters", FIRST)}),
+        ("raw/check.csv", {("merge_checks",)}),
+        ("predicted_check.csv", {("predict",)}),
+        ("build/sm_90/tiled_b8.json", {("build_tiled",)}),
+    ],
+)
+def test_file_that_is_gone_is_made_again_though_the_tables_are_there(edited: Project, name: str, jobs: set[Job]) -> None:
+    """Snakemake looks at what the target names alone: an intermediate file that is gone would stay away."""
+    path = edited.path(f"results/mine/transpose/{name.format(first=FIRST)}")
+    data, stat = path.read_bytes(), path.stat()
+    path.unlink()
+    try:
+        assert plan(edited) >= jobs
+    finally:
+        path.write_bytes(data)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
 def test_dry_run_is_quick(edited: Project) -> None:
     times = []
     for _ in range(3):  # about 1.5 s of processor time; a busy machine gets two more chances
