@@ -253,7 +253,7 @@ class Experiment:
 
     def guard_folder(self) -> None:
         """Stop if the results folder cannot be written, holds another GPU's run, or a live run that a replay would overwrite."""
-        there = next(p for p in (self.paths.folder, *self.paths.folder.parents) if p.exists())
+        there = next(p for p in (self.paths.folder, *self.paths.folder.parents) if os.path.lexists(p))  # a link to nowhere too
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
             what = "is no folder" if not there.is_dir() else "cannot be written"
             raise StudyError(f"{what}, so no results can go there", where=str(there), hint="make it writable, or use --config run=NAME")

@@ -139,6 +139,16 @@ def test_files_with_a_key_twice_or_no_keys(tmp_path: Path) -> None:
     config.check_files([tmp_path / "absent.yaml"])  # Snakemake names a file that is not there
 
 
+def test_results_folder_that_is_a_link(tmp_path: Path) -> None:
+    """A link to a folder serves; one to nowhere, or a file, is said before any work."""
+    for name, target in {"fine": tmp_path, "nowhere": tmp_path / "gone", "file": Path(__file__)}.items():
+        (tmp_path / name).symlink_to(target)
+    Experiment(config.parse(shipped()), ROOT, TARGET, tmp_path / "fine" / "transpose").guard_folder()
+    for name in ("nowhere", "file"):
+        with pytest.raises(StudyError, match=f"{name}: is no folder"):
+            Experiment(config.parse(shipped()), ROOT, TARGET, tmp_path / name / "transpose").guard_folder()
+
+
 def test_main_group_is_the_published_study_s() -> None:
     assert experiment().main_group == "4096x4096"
     assert experiment(shapes=[{"rows": 64, "cols": 64}]).main_group == "64x64"
