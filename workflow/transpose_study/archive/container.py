@@ -34,7 +34,9 @@ class Container:
         if not self.path.is_file():
             near = sorted(str(p) for p in self.path.parent.glob("*.crate.zip")) if self.path.parent.is_dir() else []
             raise StudyError(
-                "is a folder, not an archive" if self.path.is_dir() else "this archive is not there", where=str(path), hint=f"archives here: {', '.join(near) or 'none'}; set the key replay"
+                "is a folder, not an archive" if self.path.is_dir() else "this archive is not there",
+                where=str(path),
+                hint=f"archives here: {', '.join(near) or 'none'}; set the key replay",
             )
         with self._zip() as archive:
             infos = archive.infolist()

@@ -104,7 +104,8 @@ def run_status(args: argparse.Namespace, log: Log) -> int:
         print(f"  {text}")
     for text in notes(experiment):
         print(f"  note: {text}")
-    print("does not hold together; `snakemake --cores 1 all` makes anew what is needed (--forcerun build_VARIANT where a cubin is gone)" if wrong else "holds together")
+    mend = "`snakemake --cores 1 all` makes anew what is needed (--forcerun build_VARIANT where a cubin is gone)"
+    print(f"does not hold together; {mend}" if wrong else "holds together")
     return 1 if wrong else 0
 
 
