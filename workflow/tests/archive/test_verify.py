@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_flipped_byte_in_a_file_names_it(archive: Path, tmp_path: Path, name: st
     content = bytearray(archive.read_bytes())
     with zipfile.ZipFile(archive) as container:
         info = container.getinfo(name)
-    content[info.header_offset + 30 + len(name) + info.file_size // 2] ^= 1
+    content[info.header_offset + 30 + len(name) + info.compress_size // 2] ^= 1
     (tmp_path / "a.zip").write_bytes(content)
     findings = verify(tmp_path / "a.zip")
     assert outcomes(findings)["hashes"] == DIFFERS and name in said(findings) and status_of(findings) == 1
@@ -249,6 +250,27 @@ def test_zip_bomb_is_refused(archive: Path, tmp_path: Path) -> None:
         target.writestr(MANIFEST, members_of(archive)[MANIFEST])
         target.writestr("raw/timing/4096x4096.csv", bytes(300 * 2**20))
     assert "refused as a zip bomb" in refused(tmp_path / "a.zip")
+
+
+def test_member_that_unpacks_to_more_than_it_says_is_refused(archive: Path, tmp_path: Path) -> None:
+    """A directory that lies about the size of a bzip2 member: 300 MB behind 10 bytes, stopped before they are in memory."""
+    data = members_of(archive)[MANIFEST]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_BZIP2) as target:
+        target.writestr(MANIFEST, data)
+        target.writestr("raw/check.csv", bytes(300 * 2**20))
+        size = target.getinfo("raw/check.csv").file_size
+    content = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(content.replace(size.to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    container = Container.__new__(Container)
+    container.path = tmp_path / "a.zip"
+    tracemalloc.start()
+    try:
+        with zipfile.ZipFile(container.path) as target, pytest.raises(StudyError, match="unpacks to more than the 10 bytes"):
+            container._members = {i.filename: i for i in target.infolist()}
+            container._raw(target, "raw/check.csv")
+        assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_link_is_refused(archive: Path, tmp_path: Path) -> None:

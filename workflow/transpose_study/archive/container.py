@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from transpose_study.archive.unpack import BzipMember
 from transpose_study.errors import StudyError
 from transpose_study.records import atomic_path, sha256_bytes, sha256_file
 
@@ -19,6 +20,7 @@ MANIFEST = "manifest.json"
 MAX_MEMBER_BYTES = 512 * 2**20  # far above any table; a zip bomb stops here
 MAX_RATIO = 200  # text of digits shrinks to about a fifth; what claims to unpack to so many times its size is a bomb
 BLOCK = 1 << 20
+ENCODINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 AGAIN = "fetch the archive again"
 
 
@@ -81,6 +83,8 @@ class Container:
             self._refuse_climbing(info.filename)
             if info.external_attr >> 16 & 0o170000 == 0o120000:
                 raise StudyError(f"member {info.filename!r} is a link; refused", where=str(self.path))
+            if info.compress_type not in ENCODINGS:
+                raise StudyError(f"member {info.filename!r} is compressed in a way that no archive is; refused", where=str(self.path))
             if info.file_size > MAX_MEMBER_BYTES:
                 raise StudyError(f"member {info.filename} unpacks to {info.file_size} bytes; refused", where=str(self.path))
         total = sum(i.file_size for i in infos)
@@ -111,9 +115,14 @@ class Container:
     @contextlib.contextmanager
     def _member(self, archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
         """A member's bytes as a stream; zipfile stops at the size that the directory gives and compares the CRC there."""
+        info = self._members[name]
         try:
-            with archive.open(self._members[name]) as stream:
-                yield stream
+            if info.compress_type == zipfile.ZIP_BZIP2:
+                with self.path.open("rb") as file, BzipMember(file, info) as stream:
+                    yield stream  # type: ignore[misc]
+            else:
+                with archive.open(info) as stream:
+                    yield stream
         except StudyError:
             raise
         except Exception as error:  # zlib and lzma raise their own types on damaged streams
