@@ -142,7 +142,8 @@ def _latest(experiment: Experiment) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _measured(experiment: Experiment) -> Iterator[tuple[str, str]]:
     """(kind, text) of every journal entry that tells of other settings or cubins than the folder holds now."""
-    cubins = {p.stem: read_json(p).get("cubin_sha256") for p in experiment.kernel_records() if p.is_file()}
+    records = {p.stem: read_json(p) for p in experiment.kernel_records() if p.is_file()}
+    cubins = {name: r.get("cubin_sha256") for name, r in records.items() if isinstance(r, dict)}  # who reads one whole tells damage
     for (stage, group), entry in _latest(experiment).items():
         if stage.startswith(BATCH) and stage.removeprefix(BATCH) not in experiment.batch_names():
             continue
