@@ -55,4 +55,6 @@ def run_write(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.report import write
 
     experiment = Experiment.from_run(args.run)
-    write(experiment, args.formats or experiment.config.report.formats)
+    formats = args.formats or experiment.config.report.formats
+    write(experiment, formats)
+    log.say(f"the report: {experiment.paths.report(experiment.study.name, formats[0])}")
