@@ -65,7 +65,7 @@ def test_no_zip(tmp_path: Path, data: bytes) -> None:
 
 def test_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.zip").mkdir()
-    assert "this archive is not there" in refusal(tmp_path / "a.zip")
+    assert "is a folder, not an archive" in refusal(tmp_path / "a.zip")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
