@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from conftest import REPLAYED, markdown, sections
+from report.conftest import REPLAYED, markdown, sections
 from synthetic import base_config
 from transpose_study.experiment import Experiment
 

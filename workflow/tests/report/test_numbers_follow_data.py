@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from conftest import editions, markdown, sections, table_row
+from report.conftest import editions, markdown, sections, table_row
 from synthetic import BANDWIDTH, BLOCK_ROWS_FACTOR, Model, counter_values
 from transpose_study.experiment import Experiment
 from transpose_study.report.wording import number
