@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transpose_study.expressions import names_in
+
 Value = int | str
 Values = Mapping[str, Value]
 
+POINTERS = ("input", "output", "observed")  # arguments of a kernel that are addresses; every other one is an integer expression
+
+
 @dataclass(frozen=True)
 class Axis:
-    """One named axis. ``tag`` marks it in kernel names; ``value`` is fixed for axes that do not vary yet."""
+    """One named axis. ``tag`` marks it in kernel names; ``value`` is fixed for axes that do not vary yet; ``words``: it has no numbers."""
 
     name: str
     meaning: str = ""
@@ -19,28 +24,72 @@ class Axis:
     tag: str = ""
     value: Value | None = None
     itemsize: int | None = None
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a kernel's output must be: ``out[i] = in[(i % period) * step + i // period]``, or ``out[i] = in[index]``."""
+
+    period: str | int = 1
+    step: str | int = 0
+    index: str = ""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A quantity that a kernel measures itself: the number it writes to ``observed[0]``, divided by ``per``."""
+
+    name: str
+    unit: str
+    per: str | int = 1
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One entry of the registry. ``source`` is None for a copy made by the driver (``driver_copy``)."""
+    """One entry of the registry: a kernel (``source``), a copy made by the driver, or an allocation of ``allocates`` bytes.
+
+    ``elements``, ``input_elements`` and ``bytes`` stand in place of the study's where they are not None.
+    """
 
     name: str
     title: str
     origin: str = "user"
     source: Path | None = None
-    computes: str = "transpose"
+    computes: str = ""
+    reference: Reference = Reference()
+    arguments: tuple[str | int, ...] = ()
     takes: tuple[str, ...] = ()
     block: tuple[str | int, ...] = (1,)
     grid: tuple[str | int, ...] = (1,)
     macros: Mapping[str, str | int] = field(default_factory=dict)
     requires: tuple[Mapping[str, str], ...] = ()
     driver_copy: bool = False
+    allocates: str | int | None = None
+    elements: str | int | None = None
+    input_elements: str | int | None = None
+    bytes: str | int | None = None
+    shared_bytes: str | int = 0
+    observes: tuple[Observation, ...] = ()
+
+    @property
+    def code_axes(self) -> tuple[str, ...]:
+        """The axes that select code: those its macros are made of. The others it takes are values of a launch."""
+        used = frozenset().union(*(names_in(e) for e in self.macros.values())) if self.macros else frozenset()
+        return tuple(a for a in self.takes if a in used)
+
+    @property
+    def no_kernel(self) -> str:
+        """What the variant is where it has nothing to compile, predict or profile ("" where there is a kernel)."""
+        if self.driver_copy:
+            return "a copy by the driver"
+        return "" if self.allocates is None else "an allocation"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is compiled once: a variant and the values of the axes it takes."""
+    """What is compiled once: a variant and the values of the axes that select its code."""
 
     variant: Variant
     values: Values
@@ -51,7 +100,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurable configuration: a variant with a value for each axis it takes."""
+    """One measurable configuration: a variant with a value for each axis it takes (``kernel_values``), in a group."""
 
     variant: Variant
     kernel_values: Values

@@ -42,12 +42,12 @@ class Group(BaseModel):
     """One group of cells: a value for each group axis of the study, and what is special about it."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, int] = Field(init=False)
+    __pydantic_extra__: dict[str, int | str] = Field(init=False)
     variants: Different[str] | None = Field(None, min_length=1, description="only these variants at this shape; default: all that are configured")
     launches: dict[str, int] = Field(default_factory=dict, description="ncu launches by metric batch, over profile.launches")
 
     @property
-    def values(self) -> dict[str, int]:
+    def values(self) -> dict[str, int | str]:
         """The group's axis values."""
         return dict(self.__pydantic_extra__ or {})
 

@@ -16,7 +16,7 @@ from transpose_study import config as configuration
 from transpose_study.config import Config, Group
 from transpose_study.device import slug
 from transpose_study.errors import StudyError, nearest
-from transpose_study.metrics import Batch, load_metrics
+from transpose_study.metrics import Batch, study_file, study_metrics
 from transpose_study.paths import RunPaths
 from transpose_study.records import digest_of, read_json, read_yaml
 from transpose_study.registry import Cell, Kernel, Study, Variant
@@ -31,7 +31,7 @@ class Experiment:
     def __init__(self, config: Config, root: Path, target: Mapping[str, Any], folder: Path) -> None:
         self.config, self.root, self.target = config, root, dict(target)
         self.study = Study(inside(root, "kernels", config.study) / "variants.yaml")
-        self.batches = load_metrics(root / "config" / "metrics.yaml")
+        self.batches = study_metrics(root, self.study)
         self.paths = RunPaths(folder)
         validate(self)
 
@@ -114,8 +114,8 @@ class Experiment:
 
     @cached_property
     def claims(self) -> dict[str, Any] | None:
-        """What config/claims.yaml holds, None where there is no such file; see :mod:`transpose_study.analysis.judge.claims`."""
-        path = self.root / "config" / "claims.yaml"
+        """The study's claims, None where there is no such file; see :mod:`transpose_study.analysis.judge.claims`."""
+        path = study_file(self.root, "claims", self.study.name)
         data = read_yaml(path) if path.is_file() else None
         if data is not None and not isinstance(data, dict):
             raise StudyError("is no mapping", where=str(path))
@@ -150,7 +150,7 @@ class Experiment:
         return [
             self.paths.kernel(self.architecture, self.study.kernel_name(k), "json")
             for v in self.variants(group)
-            if not v.driver_copy
+            if not v.no_kernel
             for k in self.kernels(v)
         ]
 
@@ -167,7 +167,7 @@ class Experiment:
 
     def scan_axes(self) -> list[str]:
         """The axes that select code and that a configured variant takes."""
-        taken = {a for v in self.variants() for a in v.takes}
+        taken = {a for v in self.variants() for a in v.code_axes}
         return [a for a in self.study.axes if a in taken]
 
     def captions(self) -> list[Path]:
@@ -225,7 +225,7 @@ class Experiment:
 
     def build_settings(self, variant: Variant) -> str:
         """Slice for ``build`` of one variant, as JSON."""
-        return _compact(self._compilation() | {"axes": {a: self.config.axes[a] for a in variant.takes}, "code": self.study.code_digest(variant)})
+        return _compact(self._compilation() | {"axes": {a: self.config.axes[a] for a in variant.code_axes}, "code": self.study.code_digest(variant)})
 
     def harness_settings(self) -> str:
         """Slice for ``build harness``, as JSON."""

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import digest_of, read_yaml
+from transpose_study.registry import Study
 
 CACHE_CONTROL = ("all", "none")
+TOOLS = ("ncu", "kernel")
+OBSERVED, COLD = "observed[0]", "_cold"  # what stands for a metric's name, and what marks a quantity observed with a displaced L2
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,17 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Batch:
-    """One ncu process for each group: its cache control, and sections beside the named metrics."""
+    """One ncu process for each group: its cache control, and sections beside the named metrics.
+
+    The batch of the tool ``kernel`` holds what kernels observe themselves; the registry names its quantities.
+    """
 
     name: str
     meaning: str
     cache_control: str
     sections: tuple[str, ...]
     quantities: tuple[Quantity, ...]
+    tool: str = "ncu"
 
     @property
     def digest(self) -> str:
@@ -46,8 +53,30 @@ class Batch:
         return digest_of([self.cache_control, list(self.sections), names])
 
 
+def study_file(root: Path, kind: str, study: str) -> Path:
+    """``config/<kind>-<study>.yaml`` where a study brings its own, else ``config/<kind>.yaml``."""
+    own = root / "config" / f"{kind}-{study}.yaml"
+    return own if own.is_file() else root / "config" / f"{kind}.yaml"
+
+
+def study_metrics(root: Path, study: Study) -> dict[str, Batch]:
+    """The metric batches of a study by name, what its kernels observe themselves among them."""
+    batches = load_metrics(study_file(root, "metrics", study.name))
+    return {n: _observed(b, study) if b.tool == "kernel" else b for n, b in batches.items()}
+
+
+def _observed(batch: Batch, study: Study) -> Batch:
+    seen = {o.name: o for v in study.variants.values() for o in v.observes}
+    quantities = [
+        Quantity(name + end, o.unit, o.meaning + more, batch.name, OBSERVED, {})
+        for name, o in seen.items()
+        for end, more in (("", ""), (COLD, ", L2 displaced before"))
+    ]
+    return Batch(batch.name, batch.meaning, batch.cache_control, (), tuple(quantities), batch.tool)
+
+
 def load_metrics(path: Path) -> dict[str, Batch]:
-    """Read ``metrics.yaml``: batches by name. Mistakes are :class:`StudyError` with key and nearest known name."""
+    """Read a file of metrics: batches by name. Mistakes are :class:`StudyError` with key and nearest known name."""
     data = read_yaml(path)
     where = str(path)
     if not isinstance(data, dict) or set(data) != {"batches", "quantities"}:
@@ -76,11 +105,16 @@ def load_metrics(path: Path) -> dict[str, Batch]:
             Quantity(key, spec["unit"], spec["meaning"], spec["batch"], spec["metric"], spec.get("by_chip", {}))
         )
     for name, spec in data["batches"].items():
-        unknown = set(spec) - {"meaning", "cache_control", "sections"}
+        unknown = set(spec) - {"meaning", "cache_control", "sections", "tool"}
         if unknown:
             raise StudyError(f"unknown key {sorted(unknown)[0]!r}", where=f"{where}, batch {name}")
         control = spec.get("cache_control", "all")
         if control not in CACHE_CONTROL:
             raise StudyError(f"cache_control {control!r} is not one of {', '.join(CACHE_CONTROL)}", where=f"{where}, batch {name}")
-        batches[name] = Batch(name, spec.get("meaning", name), control, tuple(spec.get("sections", ())), tuple(quantities[name]))
+        tool = spec.get("tool", "ncu")
+        if tool not in TOOLS:
+            raise StudyError(f"tool {tool!r} is not one of {', '.join(TOOLS)}", where=f"{where}, batch {name}")
+        if tool == "kernel" and quantities[name]:
+            raise StudyError("the registry names what kernels observe; this batch takes no quantities", where=f"{where}, batch {name}")
+        batches[name] = Batch(name, spec.get("meaning", name), control, tuple(spec.get("sections", ())), tuple(quantities[name]), tool)
     return batches

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from transpose_study import expressions
-from transpose_study.cells import Axis, Cell, Geometry, Kernel, Value, Values, Variant
+from transpose_study.cells import POINTERS, Axis, Cell, Geometry, Kernel, Reference, Value, Values, Variant
 from transpose_study.errors import StudyError, nearest
+from transpose_study.entries import matrix_references, read_references, read_variant
 from transpose_study.records import digest_of, read_yaml
 from transpose_study.sources import normalised_source
 
@@ -23,7 +26,10 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
 # Keys of the file that hold more than a word.
-_SHAPES: dict[str, type] = {"axes": dict, "group": dict, "edge_groups": list, "baselines": dict, "noise_floor": dict, "variants": dict}
+_SHAPES: dict[str, type] = {
+    "axes": dict, "group": dict, "edge_groups": list, "baselines": dict, "noise_floor": dict, "variants": dict,
+    "references": dict, "arguments": list,
+}  # fmt: skip
 
 
 class Study:
@@ -37,7 +43,7 @@ class Study:
         data = read_yaml(self.path)
         if not isinstance(data, dict):
             raise StudyError("is no mapping", where=str(path))
-        known = {"study", "title", "axes", "group", "elements", "bytes", "edge_groups", "baselines", "noise_floor", "variants"}
+        known = {"study", "title", "elements", "bytes", *_SHAPES}
         for key in data:
             if key not in known:
                 raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=str(path))
@@ -58,7 +64,9 @@ class Study:
         for group in self.edge_groups:
             if not isinstance(group, dict) or set(group) != set(self.group_axes):
                 raise StudyError(f"each entry of edge_groups has the keys {', '.join(self.group_axes)}", where=str(path))
-        self.variants = {str(n): self._variant(str(n), spec) for n, spec in data["variants"].items()}
+        self.references = read_references(data.get("references", matrix_references(self.group_axes)), str(path))
+        self.arguments: tuple[str | int, ...] = tuple(data.get("arguments", ("input", "output", *self.group_axes)))
+        self.variants = {str(n): read_variant(self, str(n), spec) for n, spec in data["variants"].items()}
         self.baselines: dict[str, str] = dict(data.get("baselines", {}))
         self.noise_floor: dict[str, Value] = dict(data.get("noise_floor", {}))
         for name in [*self.baselines.values(), *([self.noise_floor.get("variant")] if self.noise_floor else [])]:
@@ -80,69 +88,13 @@ class Study:
         return tuple(spec["axes"]), str(spec["name"])
 
     def _axis(self, name: str, spec: Any) -> Axis:
-        known = {"meaning", "unit", "tag", "value", "itemsize"}
+        known = {"meaning", "unit", "tag", "value", "itemsize", "words"}
         if not isinstance(spec, dict):
             raise StudyError("is no mapping", where=f"{self.path}, axis {name}")
         for key in spec:
             if key not in known:
                 raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=f"{self.path}, axis {name}")
         return Axis(name=name, **spec)
-
-    def _variant(self, name: str, spec: Any) -> Variant:
-        where = f"{self.path}, variant {name}"
-        known = {"title", "origin", "source", "computes", "takes", "block", "grid", "macros", "requires", "driver_copy"}
-        if not isinstance(spec, dict):
-            raise StudyError("is no mapping", where=where)
-        for key in spec:
-            if key not in known:
-                raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=where)
-        if not str(name).isidentifier():
-            raise StudyError("a variant's name is the kernel's name: letters, digits and _ only", where=where)
-        for key, kind in (("takes", list), ("requires", list), ("macros", dict)):
-            if not isinstance(spec.get(key, kind()), kind):
-                raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=where)
-        takes = tuple(spec.get("takes", ()))
-        for axis in takes:
-            if axis not in self.axes:
-                raise StudyError(f"takes the unknown axis {axis!r}; {nearest(str(axis), self.axes)}", where=where)
-        driver_copy = bool(spec.get("driver_copy", False))
-        if driver_copy == ("source" in spec):
-            raise StudyError("give either source: FILE.cu or driver_copy: true", where=where)
-        computes = spec.get("computes", "transpose")
-        if computes not in ("copy", "transpose"):
-            raise StudyError(f"computes {computes!r}; {nearest(str(computes), ['copy', 'transpose'])}", where=where)
-        source = None
-        if not driver_copy:
-            source = self.path.parent / spec["source"]
-            if not source.is_file():
-                raise StudyError(f"the source {spec['source']} is not there", where=where, hint=f"put it into {source.parent}")
-            for key in ("block", "grid"):
-                if not isinstance(spec.get(key), list) or not 1 <= len(spec[key]) <= 3:
-                    raise StudyError(f"{key} must be a list of one to three expressions", where=where)
-        requires = tuple(spec.get("requires", ()))
-        for condition in requires:
-            if not isinstance(condition, dict) or set(condition) != {"holds", "why"}:
-                raise StudyError("each entry of requires has the two keys holds and why", where=where)
-        variant = Variant(
-            name=name,
-            title=spec.get("title", name),
-            origin=spec.get("origin", "user"),
-            source=source,
-            computes=computes,
-            takes=takes,
-            block=tuple(spec.get("block", (1,))),
-            grid=tuple(spec.get("grid", (1,))),
-            macros=dict(spec.get("macros", {})),
-            requires=requires,
-            driver_copy=driver_copy,
-        )
-        allowed = {*self.group_axes, *takes, "itemsize"}
-        for text in [*variant.block, *variant.grid, *variant.macros.values(), *(r["holds"] for r in requires)]:
-            unknown = expressions.names_in(text) - allowed
-            if unknown:
-                name = sorted(unknown)[0]
-                raise StudyError(f"{name!r} in the expression {text!r} is no axis of this variant; {nearest(name, allowed)}", where=where)
-        return variant
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -159,11 +111,16 @@ class Study:
     def kernel_name(self, kernel: Kernel | Cell) -> str:
         """File-name form of a kernel, for example ``tiled_padded_b8``."""
         values = kernel.kernel_values if isinstance(kernel, Cell) else kernel.values
-        return kernel.variant.name + "".join(f"_{self.axes[a].tag}{v}" for a, v in values.items())
+        return kernel.variant.name + "".join(f"_{self.axes[a].tag}{values[a]}" for a in kernel.variant.code_axes)
+
+    def short_name(self, cell: Cell) -> str:
+        """A cell's name within its group, for example ``bank_load_w4, stride 3``: the kernel's, then its run-time axes."""
+        own = [f"{a} {v}" for a, v in cell.kernel_values.items() if a not in cell.variant.code_axes]
+        return ", ".join([self.kernel_name(cell), *own])
 
     def cell_name(self, cell: Cell) -> str:
         """Readable form of a cell, for example ``tiled_padded_b8 at 4096x4096``."""
-        return f"{self.kernel_name(cell)} at {self.group_name(cell.group)}"
+        return f"{self.short_name(cell)} at {self.group_name(cell.group)}"
 
     def key(self, cell: Cell) -> dict[str, Value]:
         """The identifying columns of a cell: variant, then each axis in table order ("" where it takes none)."""
@@ -180,18 +137,14 @@ class Study:
     # -- kernels and cells --------------------------------------------------------------------------------------------
 
     def kernels(self, variant: Variant, axis_values: Mapping[str, Sequence[Value]]) -> list[Kernel]:
-        """All kernels of a variant for the configured values of the axes it takes."""
-        combinations: list[dict[str, Value]] = [{}]
-        for axis in variant.takes:
-            combinations = [{**c, axis: v} for c in combinations for v in axis_values[axis]]
-        return [Kernel(variant, c) for c in combinations]
+        """All kernels of a variant for the configured values of the axes that select its code."""
+        return [Kernel(variant, c) for c in _combinations(variant.code_axes, axis_values)]
 
     def cells(self, group: Values, variants: Iterable[str], axis_values: Mapping[str, Sequence[Value]]) -> list[Cell]:
         """All cells of a group, in the order of the registry."""
         wanted = set(variants)
-        return [
-            Cell(v, k.values, group) for v in self.variants.values() if v.name in wanted for k in self.kernels(v, axis_values)
-        ]
+        chosen = [v for v in self.variants.values() if v.name in wanted]
+        return [Cell(v, values, group) for v in chosen for values in _combinations(v.takes, axis_values)]
 
     def numbers(self, values: Values) -> dict[str, int]:
         """The integer axis values an expression may use, ``itemsize`` included."""
@@ -220,17 +173,65 @@ class Study:
         where = f"{self.path}, variant {kernel.variant.name}"
         return {m: expressions.evaluate(e, names, where=where) for m, e in kernel.variant.macros.items()}
 
-    def element_count(self, group: Values) -> int:
-        """Elements of the input, and of the output."""
+    def arguments_of(self, cell: Cell) -> list[str | int]:
+        """A kernel's arguments in order: ``input``, ``output`` and ``observed`` are addresses, the others 32-bit integers."""
+        names, where = self.numbers(cell.values), f"{self.path}, variant {cell.variant.name}, key arguments"
+        return [str(a) if a in POINTERS else expressions.evaluate(a, names, where=where) for a in cell.variant.arguments]
+
+    def dynamic_shared_bytes(self, cell: Cell) -> int:
+        """Bytes of shared memory that a launch asks for beside what the kernel declares."""
+        return self._value(cell, cell.variant.shared_bytes)
+
+    def element_count(self, group: Values | Cell) -> int:
+        """Elements of the output, and of the input where nothing else is said."""
+        if isinstance(group, Cell):
+            return self._value(group, self.elements if group.variant.elements is None else group.variant.elements)
         return expressions.evaluate(self.elements, self.numbers(group), where=str(self.path))
 
-    def matrix_bytes(self, group: Values) -> int:
-        """Bytes of the input, and of the output."""
+    def input_count(self, cell: Cell) -> int:
+        """Elements of the input."""
+        return self.element_count(cell) if cell.variant.input_elements is None else self._value(cell, cell.variant.input_elements)
+
+    def matrix_bytes(self, group: Values | Cell) -> int:
+        """Bytes of the output, and of the input where nothing else is said."""
         return self.element_count(group) * self.itemsize
 
-    def effective_bytes(self, group: Values) -> int:
+    def input_bytes(self, cell: Cell) -> int:
+        """Bytes of the input."""
+        return self.input_count(cell) * self.itemsize
+
+    def effective_bytes(self, group: Values | Cell) -> int:
         """Bytes that count for the effective bandwidth: one read and one write of each element."""
+        if isinstance(group, Cell):
+            return self._value(group, self.bytes_moved if group.variant.bytes is None else group.variant.bytes)
         return expressions.evaluate(self.bytes_moved, self.numbers(group), where=str(self.path))
+
+    def _value(self, cell: Cell, expression: str | int) -> int:
+        return expressions.evaluate(expression, self.numbers(cell.values), where=f"{self.path}, variant {cell.variant.name}")
+
+    def expected(self, cell: Cell, reference: Reference) -> np.ndarray:
+        """For each output element, the index of the input element that it must equal (int64)."""
+        i, names = np.arange(self.element_count(cell)), self.numbers(cell.values)
+        where = f"{self.path}, variant {cell.variant.name}, key computes"
+        if reference.index:
+            return expressions.evaluate_array(reference.index, names, {"i": i}, where=where)
+        period, step = self.stride_of(cell, reference)
+        return i % period * step + i // period
+
+    def stride_of(self, cell: Cell, reference: Reference) -> tuple[int, int]:
+        """Period and step of a reference that has them."""
+        return self._value(cell, reference.period), self._value(cell, reference.step)
+
+    def input_row(self, cell: Cell) -> int:
+        """Elements of an input's row, to say where an element is: the last group axis, or all elements where that is a word."""
+        last = cell.group[self.group_axes[-1]]
+        return last if isinstance(last, int) else max(1, self.input_count(cell))
+
+    def output_row(self, cell: Cell) -> int:
+        """Elements of an output's row: the period of the permutation where it is no copy."""
+        reference = cell.variant.reference
+        period = 1 if reference.index else self.stride_of(cell, reference)[0]
+        return period if period > 1 else self.input_row(cell)
 
     # -- preconditions --------------------------------------------------------------------------------------------------
 
@@ -248,7 +249,7 @@ class Study:
         refusal = self._refusal(cell.variant, names)
         if refusal:
             return refusal
-        if not cell.variant.driver_copy:
+        if not cell.variant.no_kernel:
             geometry = self.geometry(cell)
             if geometry.threads > MAX_THREADS_PER_BLOCK:
                 return f"a block of {geometry.threads} threads is above the limit of {MAX_THREADS_PER_BLOCK}"
@@ -256,10 +257,15 @@ class Study:
                 for axis, value, limit in zip("xyz", size, limits, strict=True):
                     if not 1 <= value <= limit:
                         return f"the {what}'s {axis} of {value} is outside 1..{limit}"
-        needed = 2 * self.matrix_bytes(cell.group)
+        needed = self.input_bytes(cell) + self.matrix_bytes(cell)
         if memory_bytes is not None and needed > memory_bytes:
-            return f"two matrices need {needed / 2**30:.1f} GiB, the device has {memory_bytes / 2**30:.1f} GiB for them"
+            return f"input and output need {needed / 2**30:.1f} GiB, the device has {memory_bytes / 2**30:.1f} GiB for them"
         return ""
+
+    def shared_refusal(self, cell: Cell, static_bytes: int, limit: int) -> str:
+        """Why a block cannot have its shared memory ("" if it can): ``limit`` is what the device gives a block at most."""
+        asked = static_bytes + self.dynamic_shared_bytes(cell)
+        return f"a block needs {asked} bytes of shared memory, the device gives at most {limit}" if asked > limit else ""
 
     def _refusal(self, variant: Variant, names: Mapping[str, int]) -> str:
         for condition in variant.requires:
@@ -275,12 +281,28 @@ class Study:
         """Digest of everything that decides the compiled code: normalised source, local includes, macros."""
         source = normalised_source(variant.source) if variant.source else "driver copy"
         macros = {name: _squeezed(value) for name, value in variant.macros.items()}
-        return digest_of([source, macros, list(variant.takes), [_squeezed(r["holds"]) for r in variant.requires]])
+        return digest_of([source, macros, list(variant.code_axes), [_squeezed(r["holds"]) for r in variant.requires]])
 
     def launch_digest(self, variant: Variant) -> str:
-        """Digest of everything that decides a measurement of the variant: its code and its launch geometry."""
+        """Digest of everything that decides a measurement of the variant: its code, its launch, and what is compared and counted."""
         block, grid = ([_squeezed(e) for e in parts] for parts in (variant.block, variant.grid))
-        return digest_of([self.code_digest(variant), block, grid, variant.computes])
+        parts: list[Any] = [self.code_digest(variant), block, grid, variant.computes]
+        plain = Variant("", "")
+        own = {
+            key: [o.__dict__ for o in value] if key == "observes" else _squeezed(value)
+            for key in ("allocates", "elements", "input_elements", "bytes", "shared_bytes", "observes")
+            if (value := getattr(variant, key)) != getattr(plain, key)
+        }
+        if variant.arguments != self.arguments:
+            own["arguments"] = [_squeezed(a) for a in variant.arguments]
+        return digest_of([*parts, own] if own else parts)
+
+
+def _combinations(axes: Sequence[str], axis_values: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
+    combinations: list[dict[str, Value]] = [{}]
+    for axis in axes:
+        combinations = [{**c, axis: v} for c in combinations for v in axis_values[axis]]
+    return combinations
 
 
 def _squeezed(expression: str | int) -> str:

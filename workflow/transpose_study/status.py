@@ -105,7 +105,7 @@ def _cells(experiment: Experiment, group: str, path: Path, known: dict[str, set[
 def _built(experiment: Experiment) -> Iterator[tuple[Kernel, Path]]:
     """Every configured kernel with the path of its build record."""
     for variant in experiment.variants():
-        for kernel in experiment.kernels(variant) if not variant.driver_copy else ():
+        for kernel in experiment.kernels(variant) if not variant.no_kernel else ():
             yield kernel, experiment.paths.kernel(experiment.architecture, experiment.study.kernel_name(kernel), "json")
 
 

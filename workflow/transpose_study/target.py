@@ -63,4 +63,4 @@ def _configured_groups(config: Config, root: Path) -> list[str]:
         names = [study.group_name(g.values) for g in config.shapes]
     except KeyError:
         return []  # a shape lacks an axis; the validation that follows names it
-    return [] if any(size < 0 for g in config.shapes for size in g.values.values()) else names  # named there too
+    return [] if any(isinstance(size, int) and size < 0 for g in config.shapes for size in g.values.values()) else names  # named there too

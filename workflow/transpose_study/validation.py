@@ -25,8 +25,9 @@ def validate(experiment: Experiment) -> None:
         if axis not in study.axes or axis in study.group_axes:
             free = [a for v in study.variants.values() for a in v.takes]
             raise StudyError(f"unknown axis {axis!r}; {nearest(axis, set(free))}", where=f"{WHERE}, key axes")
-        if not values or min(values) < 1 or len(set(values)) != len(values):
-            raise StudyError("needs one or more different values of at least 1", where=f"{WHERE}, key axes.{axis}")
+        least = 1 if any(axis in v.code_axes for v in study.variants.values()) else 0
+        if not values or min(values) < least or len(set(values)) != len(values):
+            raise StudyError(f"needs one or more different values of at least {least}", where=f"{WHERE}, key axes.{axis}")
     for variant in experiment.variants():
         for axis in variant.takes:
             if axis not in config.axes:
@@ -37,7 +38,9 @@ def validate(experiment: Experiment) -> None:
         for key, value in group.values.items():
             if key not in study.group_axes:
                 raise StudyError(f"unknown key {key!r}; {nearest(key, [*study.group_axes, 'variants', 'launches'])}", where=where)
-            if value < 0:
+            if isinstance(value, str) != study.axes[key].words:
+                raise StudyError(f"{key} should be {'a word' if study.axes[key].words else 'a whole number'} (got {value!r})", where=where)
+            if isinstance(value, int) and value < 0:
                 raise StudyError(f"{key} is {value}; a size is not negative", where=where)
         missing = set(study.group_axes) - set(group.values)
         if missing:
@@ -64,7 +67,8 @@ def validate(experiment: Experiment) -> None:
         for kernel in experiment.kernels(variant):
             study.macros(kernel)
     for group in config.shapes:
-        study.effective_bytes(group.values)
+        for cell in study.cells(group.values, [v.name for v in experiment.variants(study.group_name(group.values))], config.axes):
+            study.effective_bytes(cell), study.arguments_of(cell), study.input_bytes(cell), study.dynamic_shared_bytes(cell)
 
 
 def _known_batches(experiment: Experiment, launches: Mapping[str, int], where: str) -> None:

@@ -12,13 +12,13 @@ import numpy as np
 from transpose_study.analysis.raw import CounterValue
 from transpose_study.analysis.run import FAILED, NOT_MEASURED, SKIPPED, Run
 from transpose_study.analysis.tables import Row, write_table
-from transpose_study.metrics import Quantity
+from transpose_study.metrics import COLD, OBSERVED, Quantity
 from transpose_study.registry import Cell
 
 OPCODE = re.compile(r"instructions_by_opcode\[(?P<opcode>.+)\]")
 BY_OPCODE = "instructions_by_opcode"
 DERIVED = "derived"
-NO_KERNEL = "a copy by the driver has no kernel to profile"  # as the profiling says it
+NO_KERNEL = "{} has no kernel to profile"  # as the profiling says it
 
 PerLaunch = dict[int, float]
 
@@ -59,6 +59,8 @@ def write_counters(run: Run) -> list[Row]:
         series: dict[str, PerLaunch] = {}
         reasons: dict[str, str] = {}
         for quantity in quantities:
+            if quantity.metric == OBSERVED and quantity.key.removesuffix(COLD) not in {o.name for o in cell.variant.observes}:
+                continue
             values = measured.get(quantity.key, ())
             reason = _reason(run, quantity, values, otherwise)
             series[quantity.key] = {v.launch: v.value for v in values if not math.isnan(v.value)}
@@ -92,8 +94,8 @@ def _why_not(run: Run, group: str, cell: Cell) -> str:
         return status.reason
     if run.counters[group].absent:
         return run.counters[group].absent
-    if cell.variant.driver_copy:
-        return NO_KERNEL
+    if cell.variant.no_kernel:
+        return NO_KERNEL.format(cell.variant.no_kernel)
     if run.experiment.replay:
         return f"{NOT_MEASURED}: not in {run.experiment.target['archive']}"
     return f"{NOT_MEASURED}: not in {run.counters[group].path.relative_to(run.experiment.paths.folder)}"

@@ -27,7 +27,7 @@ def write_occupancy(run: Run, counters: list[Row]) -> list[Row]:
     rows: list[Row] = []
     for group, cell in run.all_cells():
         row: Row = dict.fromkeys(columns) | run.columns(cell)
-        if not run.study.cell_refusal(cell) and not cell.variant.driver_copy:
+        if not run.study.cell_refusal(cell) and not cell.variant.no_kernel:
             threads = run.study.geometry(cell).threads
             row |= {"threads_per_block": threads, "warps_per_block": -(-threads // 32)}
         record = run.build(cell)

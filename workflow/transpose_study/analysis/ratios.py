@@ -21,7 +21,7 @@ def write_ratios(run: Run) -> None:
 
 
 def _row(run: Run, group: str, mode: str, fast: Cell, slow: Cell) -> Row:
-    row: Row = {**run.columns(fast), "cache_mode": mode, "other": run.study.kernel_name(slow), "n": 0}
+    row: Row = {**run.columns(fast), "cache_mode": mode, "other": run.study.short_name(slow), "n": 0}
     ratio = paired(run, group, slow, fast, mode)
     if ratio is None:
         status = [s for c in (fast, slow) if (s := run.status(group, c, mode)).status != OK]

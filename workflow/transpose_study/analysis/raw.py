@@ -189,7 +189,7 @@ def read_counters(experiment: Experiment, group: str) -> Counters:
 
 def read_build(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     """The build record of the cell's kernel; ``{}`` for a copy that the driver makes."""
-    if cell.variant.driver_copy:
+    if cell.variant.no_kernel:
         return {}
     path = experiment.paths.kernel(experiment.architecture, experiment.study.kernel_name(cell), "json")
     if not path.exists():

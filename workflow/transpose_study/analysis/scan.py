@@ -18,8 +18,7 @@ ALIGNED = 1024  # a multiple of every tile and block in use
 
 def scan_axes(run: Run) -> list[Axis]:
     """The axes that select code and that a configured variant takes: each has a table of its name."""
-    taken = {a for v in run.experiment.variants() for a in v.takes}
-    return [a for a in run.study.axes.values() if a.tag and a.name in taken]
+    return [run.study.axes[a] for a in run.experiment.scan_axes()]
 
 
 def published_scan(run: Run, axis: Axis) -> list[dict[str, Any]]:

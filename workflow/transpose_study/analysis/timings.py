@@ -47,13 +47,13 @@ def write_timings(run: Run) -> list[Row]:
 def _timing_row(run: Run, group: str, cell: Cell, mode: str) -> Row:
     status = run.status(group, cell, mode)
     row: Row = {**run.columns(cell), "cache_mode": mode, "status": status.status, "reason": status.reason}
-    row["footprint_to_l2"] = 2 * run.study.matrix_bytes(cell.group) / run.experiment.gpu["l2_bytes"]
+    row["footprint_to_l2"] = (run.study.input_bytes(cell) + run.study.matrix_bytes(cell)) / run.experiment.gpu["l2_bytes"]
     samples = run.samples(group, cell, mode)
     if samples is None:
         return row
     times = samples.series.samples
     interval = median_interval(times, samples.series.processes, seed=seed_of("median", mode, *run.key(cell)))
-    moved = run.study.effective_bytes(cell.group) / 1e3  # bytes / us / 10^3 = GB/s
+    moved = run.study.effective_bytes(cell) / 1e3  # bytes / us / 10^3 = GB/s
     quarter, three_quarters = np.quantile(times, [0.25, 0.75])
     row |= {
         "n": interval.n,

@@ -197,7 +197,7 @@ def _told(program: rebuild.Program) -> str:
 
 
 def _kernels(experiment: Experiment) -> Finding:
-    kernels = [k for v in experiment.variants() if not v.driver_copy for k in experiment.kernels(v)]
+    kernels = [k for v in experiment.variants() if not v.no_kernel for k in experiment.kernels(v)]
     compared = recompile(experiment.study, kernels, experiment.paths.build(experiment.architecture))
     counts = {outcome: [c for c in compared if c.outcome == outcome] for outcome in (EQUAL, SAME_CODE, OTHER, NOT_COMPARED)}
     said = [f"{len(counts[EQUAL])} of {len(compared)} cubins compile to the same bytes again"]

@@ -96,8 +96,8 @@ def _cell(study: Study, args: argparse.Namespace) -> Cell:
     from transpose_study.registry import Cell, Kernel
 
     variant = study.variant(args.variant)
-    if variant.driver_copy:
-        raise StudyError(f"{variant.name} is a copy by the driver; there is no kernel to explain")
+    if variant.no_kernel:
+        raise StudyError(f"{variant.name} is {variant.no_kernel}; there is no kernel to explain")
     sizes = args.shape.lower().split("x")
     if len(sizes) != len(study.group_axes) or not all(re.fullmatch("[0-9]{1,20}", s) for s in sizes):
         raise StudyError(f"{args.shape!r} is no shape", where="--shape", hint=f"write {study.group_name(dict.fromkeys(study.group_axes, 1024))}")

@@ -33,8 +33,10 @@ def check_group(settings: Mapping[str, Any], run: Path, log: Log) -> None:
             refusal = study.cell_refusal(here, int(plan.device.memory_bytes * MEMORY_SHARE))
             if refusal:
                 refused[len(cells)] = ("skipped", refusal)
-            elif number in plan.refused and plan.refused[number][0] != "skipped":
+            elif number in plan.refused and (plan.refused[number][0] != "skipped" or shape == dict(plan.group)):
                 refused[len(cells)] = plan.refused[number]
+            elif cell.variant.allocates is not None:
+                refused[len(cells)] = ("ok", f"{cell.variant.no_kernel} computes nothing")
             cells.append(here)
     wanted = [i for i in range(len(cells)) if i not in refused]
     with gpu_lock(plan.device.uuid, log, f"checking {plan.name}"):
@@ -87,6 +89,6 @@ def merge_checks(study: Study, run: Path, groups: list[str]) -> None:
     order = list(study.variants)
 
     def position(row: Mapping[str, str]) -> tuple[Any, ...]:
-        return (order.index(row["variant"]), *((int(row[a]) if row[a].isdigit() else row[a] or -1) for a in study.axes))
+        return (order.index(row["variant"]), *((0, int(row[a]), "") if row[a].isdigit() else (1, 0, row[a]) for a in study.axes))
 
-    write_csv(paths.check, columns, sorted(worst.values(), key=lambda r: tuple(map(str, position(r)))))
+    write_csv(paths.check, columns, sorted(worst.values(), key=position))

@@ -42,14 +42,13 @@ extern "C" __global__ void harness_fill_index(unsigned* data, unsigned long long
     }
 }
 
-// Compares `out` with the copy or the transpose of the index pattern. result[0]: wrong elements; result[1]: the first.
-extern "C" __global__ void harness_compare(const unsigned* out, unsigned long long rows, unsigned long long cols,
-                                           int transposed, unsigned long long* result) {
-    const unsigned long long count = rows * cols;
+// Compares `out` with a permutation of the index pattern: element i must be that of (i % period) * step + i / period, so
+// (1, 0) is a copy and (rows, cols) a transpose. result[0]: wrong elements; result[1]: the first.
+extern "C" __global__ void harness_compare(const unsigned* out, unsigned long long count, unsigned long long period,
+                                           unsigned long long step, unsigned long long* result) {
     const unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
     for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
-        const unsigned long long source = transposed ? (i % rows) * cols + i / rows : i;
-        if (out[i] != encode(source)) {
+        if (out[i] != encode(i % period * step + i / period)) {
             atomicAdd(&result[0], 1ull);
             atomicMin(&result[1], i);
         }

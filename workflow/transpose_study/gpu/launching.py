@@ -13,12 +13,10 @@ from transpose_study.registry import Cell, Study
 def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
     """Launch each cell of ``job["cells"]`` once to warm up, unprofiled, then ``job["launches"]`` times for ncu."""
     session = Session(study, job["build"])
-    size = study.matrix_bytes(job["group"])
-    source, target = session.allocate(size), session.allocate(size)
-    session.fill_input(source, job["input"])
-    launches = [
-        session.launcher(Cell(study.variant(e["variant"]), e["kernel_values"], job["group"]), source, target) for e in job["cells"]
-    ]
+    cells = [Cell(study.variant(e["variant"]), e["kernel_values"], job["group"]) for e in job["cells"]]
+    buffers = session.buffers(cells)
+    session.fill_input(buffers.input, job["input"])
+    launches = [session.launcher(c, buffers) for c in cells]
     for launch in launches:
         launch()
     session.stream.synchronize()

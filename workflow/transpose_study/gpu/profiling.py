@@ -11,13 +11,12 @@ from transpose_study.errors import StudyError
 from transpose_study.gpu import ncu as tool
 from transpose_study.gpu.lock import gpu_lock
 from transpose_study.gpu.ncu_report_reader import Value, actions, values
+from transpose_study.gpu.observing import VALUE_COLUMNS, observe_group
 from transpose_study.gpu.plan import Plan, make_plan, refuse_unchecked
-from transpose_study.metrics import Batch, load_metrics
+from transpose_study.metrics import Batch, study_metrics
 from transpose_study.progress import Journal, Log
 from transpose_study.records import read_csv, write_csv
 from transpose_study.registry import Study
-
-VALUE_COLUMNS = ["batch", "launch", "quantity", "metric", "value", "unit", "reason"]
 
 # The chip family of each compute capability: how the names that ncu --list-chips prints begin, which metrics.yaml tells apart.
 CHIPS = {
@@ -29,12 +28,15 @@ CHIPS = {
 def profile_group(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path()) -> None:
     """Profile one batch of a group; write its rows and, where ncu made one, its report."""
     plan = make_plan(settings, run)
-    batch = load_metrics(root / "config" / "metrics.yaml")[settings["batch"]]
+    batch = study_metrics(root, plan.study)[settings["batch"]]
+    if batch.tool == "kernel":
+        observe_group(plan, batch, settings, log)
+        return
     journal = Journal(plan.paths.journal, f"profile {batch.name}", plan.name)
     refused = refuse_unchecked(plan)
     for number, cell in enumerate(plan.cells):
-        if cell.variant.driver_copy:
-            refused[number] = ("skipped", "a copy by the driver has no kernel to profile")
+        if cell.variant.no_kernel:
+            refused[number] = ("skipped", f"{cell.variant.no_kernel} has no kernel to profile")
     wanted = [i for i in range(len(plan.cells)) if i not in refused]
     chip = CHIPS.get(plan.device.compute_capability, "unknown")
     quantities = [(q, q.metric_on(chip)) for q in batch.quantities]

@@ -20,16 +20,15 @@ def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
     timing, group = job["timing"], job["group"]
     session = Session(study, job["build"])
     telemetry = Telemetry(job["gpu"])
-    size = study.matrix_bytes(group)
-    source, target = session.allocate(size), session.allocate(size)
-    session.fill_input(source, job["input"])
+    cells = [Cell(study.variant(e["variant"]), e["kernel_values"], group) for e in job["entries"]]
+    buffers = session.buffers(cells)
+    session.fill_input(buffers.input, job["input"])
     cold = None
     if "cold" in timing["cache_modes"]:
         flush = session.allocate(int(job["l2_bytes"] * timing["flush_l2"]))
         cold = Cold(flush.pointer, flush.size)
     sampler = Sampler(session, cold)
-    cells = [Cell(study.variant(e["variant"]), e["kernel_values"], group) for e in job["entries"]]
-    launches = [session.launcher(c, source, target) for c in cells]
+    launches = [session.launcher(c, buffers) for c in cells]
     counts = _warm_up(sampler, launches, timing, emit)
 
     tasks = [(i, mode) for i in range(len(cells)) for mode in timing["cache_modes"]]

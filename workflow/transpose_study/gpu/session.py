@@ -6,7 +6,8 @@ is the project's own cubins, so nothing is compiled at run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ GUARD_BYTES = 65536  # before and after each buffer; a multiple of the allocator
 GUARD_BYTE = 0x5A
 POISON_BYTE = 0xA5
 FILL_BLOCKS, FILL_THREADS = 1024, 256
+OBSERVED_BYTES = 256
+MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES; beyond 48 KiB the driver wants to be asked
 
 Launch = Callable[[], None]
 Emit = Callable[[dict[str, Any]], None]
@@ -58,6 +61,15 @@ class Buffer:
                 distance = band.nbytes - int(wrong[-1]) if name == "before" else int(wrong[0])
                 return f"wrote {name} the buffer, {distance} bytes {'ahead of it' if name == 'before' else 'past its end'}"
         return ""
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What a kernel's pointer arguments point to."""
+
+    input: Buffer
+    output: Buffer
+    observed: Buffer
 
 
 class Session:
@@ -96,17 +108,31 @@ class Session:
                 hint="end other programs on the GPU, or take out the shape",
             ) from None
 
-    def launcher(self, cell: Cell, source: Buffer, target: Buffer) -> Launch:
+    def buffers(self, cells: Sequence[Cell]) -> Buffers:
+        """Buffers that are large enough for each of the cells: input, output, and the words that kernels observe."""
+        sizes = (max((f(c) for c in cells), default=0) for f in (self.study.input_bytes, self.study.matrix_bytes))
+        return Buffers(*(self.allocate(s) for s in (*sizes, OBSERVED_BYTES)))
+
+    def launcher(self, cell: Cell, buffers: Buffers) -> Launch:
         """A function that enqueues one launch of the cell on the session's stream."""
-        rows, cols = (int(cell.group[a]) for a in self.study.group_axes)
         stream = self.stream
         if cell.variant.driver_copy:
-            size, kind = self.study.matrix_bytes(cell.group), runtime.memcpyDeviceToDevice
-            return lambda: runtime.memcpyAsync(target.pointer, source.pointer, size, kind, stream.ptr)
+            target, source = buffers.output.pointer, buffers.input.pointer
+            size, kind = self.study.matrix_bytes(cell), runtime.memcpyDeviceToDevice
+            return lambda: runtime.memcpyAsync(target, source, size, kind, stream.ptr)
         kernel = self._module(self.study.kernel_name(cell)).get_function(cell.variant.name)
-        geometry = self.study.geometry(cell)
-        arguments = (np.uint64(source.pointer), np.uint64(target.pointer), np.int32(rows), np.int32(cols))
-        return lambda: kernel(geometry.grid, geometry.block, arguments, 0, stream)
+        geometry, shared = self.study.geometry(cell), self.study.dynamic_shared_bytes(cell)
+        if shared:
+            cupy.cuda.driver.funcSetAttribute(kernel.ptr, MAX_DYNAMIC_SHARED_BYTES, shared)
+        arguments = tuple(
+            np.uint64(getattr(buffers, a).pointer) if isinstance(a, str) else np.int32(a) for a in self.study.arguments_of(cell)
+        )
+        return lambda: kernel(geometry.grid, geometry.block, arguments, shared, stream)
+
+    def observed(self, buffers: Buffers) -> int:
+        """The number that a kernel wrote to ``observed[0]``."""
+        self.stream.synchronize()
+        return self.element(buffers.observed, 0)
 
     # -- the harness's kernels ------------------------------------------------------------------------------------------
 
@@ -125,17 +151,24 @@ class Session:
         """Fill so that each element encodes its own index."""
         self._run("harness_fill_index", np.uint64(buffer.pointer), np.uint64(buffer.size // 4))
 
-    def compare(self, target: Buffer, rows: int, cols: int, transposed: bool) -> tuple[int, int]:
-        """Compare an output with the index pattern: (wrong elements, linear index of the first)."""
+    def compare(self, target: Buffer, period: int, step: int) -> tuple[int, int]:
+        """Compare with ``in[(i % period) * step + i // period]`` of the index pattern: (wrong elements, the first one's index)."""
         result = np.array([0, 2**64 - 1], np.uint64)
         # In stream order: a plain copy from pageable memory may still be on its way when the kernel starts.
         runtime.memcpyAsync(self._result.ptr, result.ctypes.data, 16, runtime.memcpyHostToDevice, self.stream.ptr)
         self._run(
-            "harness_compare", np.uint64(target.pointer), np.uint64(rows), np.uint64(cols), np.int32(transposed), np.uint64(self._result.ptr)
+            "harness_compare", *map(np.uint64, (target.pointer, target.size // 4, period, step, self._result.ptr))
         )
         self.stream.synchronize()
         runtime.memcpy(result.ctypes.data, self._result.ptr, 16, runtime.memcpyDeviceToHost)
         return int(result[0]), int(result[1])
+
+    def read(self, buffer: Buffer) -> np.ndarray:
+        """The buffer's elements as bit patterns (uint32)."""
+        values = np.empty(buffer.size // 4, np.uint32)
+        self.stream.synchronize()
+        runtime.memcpy(values.ctypes.data, buffer.pointer, values.nbytes, runtime.memcpyDeviceToHost)
+        return values
 
     def element(self, buffer: Buffer, index: int) -> int:
         """Bit pattern of one element."""

@@ -32,6 +32,9 @@ def time_group(settings: Mapping[str, Any], run: Path, log: Log) -> None:
     plan = make_plan(settings, run)
     journal = Journal(plan.paths.journal, "time", plan.name)
     refused = refuse_unchecked(plan)
+    for number, cell in enumerate(plan.cells):
+        if cell.variant.allocates is not None:
+            refused[number] = ("skipped", f"{cell.variant.no_kernel} is not timed")
     for number, (status, reason) in refused.items():
         log.note(f"{plan.study.cell_name(plan.cells[number])}: {status}: {reason}")
     entries = _entries(plan, settings, [c for i, c in enumerate(plan.cells) if i not in refused])

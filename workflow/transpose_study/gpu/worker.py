@@ -28,13 +28,13 @@ def main(mode: str) -> int:
     try:
         import cupy  # noqa: F401 - slow; imported before the GPU is asked for
 
-        from transpose_study.gpu import checking, launching, rounds
+        from transpose_study.gpu import checking, launching, observe, rounds
 
         emit({"ready": True})
         if job.get("wait") and sys.stdin.readline().strip() != "go":
             return 0
         study = Study(Path(job["registry"]))
-        {"check": checking.run, "time": rounds.run, "profile": launching.run}[mode](study, job, emit)
+        {"check": checking.run, "time": rounds.run, "profile": launching.run, "observe": observe.run}[mode](study, job, emit)
     except StudyError as error:
         emit({"error": {"what": error.what, "where": error.where, "hint": error.hint}})
         return 0

@@ -128,7 +128,7 @@ def ladder(d: Drawing) -> Figure:
             label = d.words("{name}, {mode}", name=name, mode=modes[0])
             lines.append(axes.axvline(amount.number, color=MUTED, linewidth=0.8, linestyle=dash, zorder=0, label=label))
     lines.append(axes.axvline(results.experiment.peak_gb_s, color=INK, linewidth=1.2, linestyle=DOTTED, zorder=0, label=d.words("nominal peak")))
-    axes.set_yticks(positions, [results.study.kernel_name(c) for c in cells])
+    axes.set_yticks(positions, [results.study.short_name(c) for c in cells])
     axes.set_ylim(positions[-1] + 0.9, positions[0] - 0.9)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))

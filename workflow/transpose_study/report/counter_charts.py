@@ -32,7 +32,7 @@ def chosen(d: Drawing) -> list[Cell]:
     for cell in results.cells():
         prefer = options.get("prefer", {}) | options.get("prefer_for", {}).get(cell.variant.name, {})
         preferred = all(cell.kernel_values.get(a, v) == v for a, v in prefer.items())
-        if not cell.variant.driver_copy and (cell.variant.name not in cells or preferred):
+        if not cell.variant.no_kernel and (cell.variant.name not in cells or preferred):
             cells[cell.variant.name] = cell
     return list(cells.values())
 
@@ -81,7 +81,7 @@ def bars(d: Drawing) -> Figure:
             axes.set_xlim(0, max(axes.get_xlim()[1], 1) * 1.08)
         style.tidy(axes, "x")
         axes.tick_params(axis="y", length=0)
-    grid[0][0].set_yticks(range(len(cells)), [results.study.kernel_name(c) for c in cells])
+    grid[0][0].set_yticks(range(len(cells)), [results.study.short_name(c) for c in cells])
     grid[0][0].set_ylim(len(cells) - 0.4, -0.8)
     handles: list[Patch | Line2D] = [Patch(color=style.COLOURS[0], label=d.words("measured here"))]
     if any_predicted:
@@ -118,7 +118,7 @@ def waits(d: Drawing) -> Figure:
     grid[0].set_xlabel(d.words("Warps waiting per instruction issued"))
     grid[1].set_title(d.words("At any time"))
     grid[1].set_xlabel(d.words("Warps of a scheduler waiting"))
-    grid[0].set_yticks(range(len(cells)), [results.study.kernel_name(c) for c in cells])
+    grid[0].set_yticks(range(len(cells)), [results.study.short_name(c) for c in cells])
     grid[0].set_ylim(len(cells) - 0.5, -0.5)
     handles = [Patch(label=d.words(s), **looks[s]) for s in states]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
@@ -186,7 +186,7 @@ def limits(d: Drawing) -> Figure:
         color=MUTED,
     )
     axes.set_xlim(0, edge * 1.02)
-    axes.set_yticks(range(len(cells)), [results.study.kernel_name(c) for c in cells])
+    axes.set_yticks(range(len(cells)), [results.study.short_name(c) for c in cells])
     axes.set_ylim(len(cells) - 0.4, -0.6)
     axes.set_xlabel(d.words("Resident warps of an SM"))
     style.tidy(axes, "x")
@@ -216,7 +216,7 @@ def deficit(d: Drawing) -> Figure:
             (2 * size / MIB, size, a.number) for c in here if (a := results.counter(c, quantity)).known and (size := study.matrix_bytes(c.group))
         ]
         look = {**style.series(i), "linestyle": "none", "markerfacecolor": "none"}
-        left.plot([x for x, _, _ in known], [100 * w / size for _, size, w in known], **look, label=study.kernel_name(cell))
+        left.plot([x for x, _, _ in known], [100 * w / size for _, size, w in known], **look, label=study.short_name(cell))
         right.plot([x for x, _, _ in known], [(size - w) / MIB for _, size, w in known], **look)
     l2 = results.experiment.gpu["l2_bytes"] / MIB
     left.axhline(100, color=MUTED, linewidth=0.8, linestyle=DOTTED)

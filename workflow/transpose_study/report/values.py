@@ -107,7 +107,7 @@ class Results:
 
     def label(self, cell: Cell) -> str:
         """The kernel's name, as it is set in the text."""
-        return f"`{self.study.kernel_name(cell)}`"
+        return f"`{self.study.short_name(cell)}`"
 
     def best(self, cells: Iterable[Cell], mode: str = "hot") -> Cell | None:
         """The cell with the highest effective bandwidth; None where none was timed."""
@@ -155,12 +155,12 @@ class Results:
         return Amount(float(found[0]["predicted"]), found[0].get("unit", ""), name, kind=PREDICTED, origin=origin)
 
     def _place(self, cell: Cell) -> str:
-        return f"{self.study.kernel_name(cell)}, {self.study.group_name(cell.group)}"
+        return f"{self.study.short_name(cell)}, {self.study.group_name(cell.group)}"
 
     def _unconfigured(self, cell: Cell, mode: str) -> str:
         group = self.study.group_name(cell.group)
         if cell not in self.experiment.cells(group):
-            return f"{self.study.kernel_name(cell)} is not part of this run's configuration"
+            return f"{self.study.short_name(cell)} is not part of this run's configuration"
         if mode and mode not in self.experiment.config.timing.cache_modes:
             return f"cache mode {mode} is not part of this run's configuration"
         if not mode and not self.experiment.config.profile.enabled:
@@ -197,7 +197,7 @@ class Results:
         """Why counters are missing from cells that were timed: reason -> (figures missing, all figures)."""
         timed = {(r["variant"], *(r[a] for a in self.study.axes)) for r in self.table("timings") if r["status"] == "ok"}
         rows = [r for r in self.table("counters") if (r["variant"], *(r[a] for a in self.study.axes)) in timed]
-        driver = {v.name for v in self.study.variants.values() if v.driver_copy}
+        driver = {v.name for v in self.study.variants.values() if v.no_kernel}
         rows = [r for r in rows if r["variant"] not in driver]
         counts: dict[str, int] = {}
         for row in rows:

@@ -22,6 +22,7 @@ from transpose_study.simt.memory import place
 from transpose_study.simt.occupancy import residency
 from transpose_study.simt.sassmachine import Issued, count_instructions
 
+OBSERVED_BYTES = 256  # of the words that a kernel writes what it observes to, as on a GPU
 BY_OPCODE = "instructions_by_opcode[{}]"
 
 
@@ -82,23 +83,21 @@ def _only(kernels: Mapping[str, Any], name: str, path: Path) -> Any:
 
 
 def launch_of(study: Study, cell: Cell, program: Program) -> Launch:
-    """The cell's launch: pointers are input and output, in this order, integers the axes of the group in theirs."""
-    geometry, size = study.geometry(cell), study.matrix_bytes(cell.group)
-    buffers = iter(place([("the input", size), ("the output", size)]))
-    numbers = iter(int(cell.group[a]) for a in study.group_axes)
+    """The cell's launch, with the arguments that the registry names: addresses of 8 bytes, integers of 4."""
+    geometry, given = study.geometry(cell), study.arguments_of(cell)
+    sizes = {"input": study.input_bytes(cell), "output": study.matrix_bytes(cell), "observed": OBSERVED_BYTES}
+    names = [n for n in sizes if n in given]  # each buffer has its place, whatever the order of the arguments
+    buffers = dict(zip(names, place([(f"the {n}" if n != "observed" else "what it observes", sizes[n]) for n in names]), strict=True))
     parameters = program.kernel.parameters
-    try:
-        arguments = tuple(next(buffers) if p.size == 8 else next(numbers) for p in parameters)
-    except StopIteration:
-        arguments = ()
-    if not arguments or next(buffers, None) is not None or next(numbers, None) is not None:
+    if [p.size for p in parameters] != [8 if isinstance(a, str) else 4 for a in given]:
         found = ", ".join(p.type for p in parameters)
         raise StudyError(
             f"takes the parameters ({found})",
             where=f"kernel {program.kernel.name}",
-            hint=f"a kernel of this study takes input, output, {', '.join(study.group_axes)}",
+            hint=f"the registry says that it takes {', '.join(map(str, cell.variant.arguments))}",
         )
-    return Launch(geometry.grid, geometry.block, arguments)
+    arguments = tuple(buffers[a] if isinstance(a, str) else a for a in given)
+    return Launch(geometry.grid, geometry.block, arguments, study.dynamic_shared_bytes(cell))
 
 
 def predict_cell(study: Study, cell: Cell, kernel: CompiledKernel, compute_capability: str, peak_gb_s: float) -> list[Prediction]:
@@ -203,9 +202,9 @@ def _occupancy(study: Study, cell: Cell, record: Mapping[str, Any], compute_capa
         "resident_blocks_per_sm": "blocks",
         "theoretical_occupancy_pct": "%",
     }
-    shared = Prediction("shared_bytes", record["shared_bytes"], "bytes")
+    shared = Prediction("shared_bytes", int(record["shared_bytes"]) + study.dynamic_shared_bytes(cell), "bytes")
     try:
-        found = residency(limits_of(compute_capability), threads, int(record["registers"]), int(record["shared_bytes"]))
+        found = residency(limits_of(compute_capability), threads, int(record["registers"]), int(record["shared_bytes"]) + study.dynamic_shared_bytes(cell))
     except StudyError as error:
         return [shared, *(Prediction(n, None, u, str(error)) for n, u in names.items())]
     values = {n: getattr(found, n, None) for n in names}

@@ -8,7 +8,7 @@ import numpy as np
 
 from transpose_study.encoding import encode
 from transpose_study.errors import StudyError
-from transpose_study.registry import Cell, Study, Values
+from transpose_study.registry import Cell, Study
 from transpose_study.simt.cells import CompiledKernel, launch_of
 from transpose_study.simt.checker import check_output, check_rules
 from transpose_study.simt.machine import DataDependent
@@ -24,7 +24,7 @@ def check_cell(study: Study, cell: Cell, kernel: CompiledKernel, results: bool) 
     try:
         launch = launch_of(study, cell, kernel.program)
         if results:
-            _compare(study, cell.group, kernel, launch, cell.variant.computes)
+            _compare(study, cell, kernel, launch)
         else:
             check_rules(kernel.program, launch)
     except DataDependent as error:
@@ -39,23 +39,26 @@ def check_cell(study: Study, cell: Cell, kernel: CompiledKernel, results: bool) 
     return {"status": "ok", "reason": "" if results else "bounds, alignment, barriers and races; results are compared at smaller shapes"}
 
 
-def _compare(study: Study, group: Values, kernel: CompiledKernel, launch: Any, computes: str) -> None:
-    rows, cols = (int(group[a]) for a in study.group_axes)
+def _compare(study: Study, cell: Cell, kernel: CompiledKernel, launch: Any) -> None:
     if study.itemsize != 4:
         raise StudyError(f"elements of {study.itemsize} bytes are not compared", where=f"kernel {kernel.variant}")
-    source, target = (a for a in launch.arguments if isinstance(a, Buffer))
-    data = encode(np.arange(rows * cols))
-    source.data = _padded(data)
-    target.data = np.zeros_like(source.data)
-    width = rows if computes == "transpose" else cols
-    expected = data.reshape(rows, cols).T.reshape(-1) if computes == "transpose" else data
-    check_output(kernel.program, launch, target, np.ascontiguousarray(expected), lambda n: f"row {n // width}, column {n % width}")
+    buffers = {b.name: b for b in launch.arguments if isinstance(b, Buffer)}
+    data = encode(np.arange(study.input_count(cell)))
+    for buffer in buffers.values():
+        buffer.data = _padded(np.zeros(buffer.size // 4, np.uint32))
+    if "the input" in buffers:
+        buffers["the input"].data = _padded(data)
+    expected = encode(study.expected(cell, cell.variant.reference))
+    width = study.output_row(cell)
+    check_output(kernel.program, launch, buffers["the output"], expected, lambda n: f"row {n // width}, column {n % width}")
+    if "the input" not in buffers:
+        return
+    source = buffers["the input"]
+    assert source.data is not None
     changed = np.flatnonzero(source.data[: source.size].view(np.uint32) != data)
     if len(changed):
-        raise Violation(
-            f"{len(changed)} elements are changed in the input, the first is row {changed[0] // cols}, column {changed[0] % cols}",
-            kernel=kernel.variant,
-        )
+        row, col = divmod(int(changed[0]), study.input_row(cell))
+        raise Violation(f"{len(changed)} elements are changed in the input, the first is row {row}, column {col}", kernel=kernel.variant)
 
 
 def _padded(values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from transpose_study.registry import Cell, Kernel, Study, Values
 from transpose_study.simt import emulate
 from transpose_study.simt.cells import CompiledKernel, launch_of, predict_cell
 from transpose_study.simt.explain import bank_picture
+from transpose_study.simt.limits import limits_of
 
 COLUMNS = ["quantity", "value", "unit", "reason"]
 BANK_COLUMNS = ["access", "lane", "bank_row", "bank", "wavefronts", "rows_of_banks"]
@@ -51,13 +52,20 @@ class Plan:
 
     def refusal(self, cell: Cell) -> tuple[str, str]:
         """(status, reason) of a cell that cannot run, ("", "") otherwise."""
-        if cell.variant.driver_copy:
-            return "skipped", "a copy by the driver: there is no kernel to predict"
+        if cell.variant.no_kernel:
+            return "skipped", f"{cell.variant.no_kernel}: there is no kernel to predict"
         reason = self.study.cell_refusal(cell) or self.study.kernel_refusal(Kernel(cell.variant, cell.kernel_values))
         if reason:
             return "skipped", reason
-        refused = self.kernel(cell).refusal
-        return ("failed", refused) if refused else ("", "")
+        kernel = self.kernel(cell)
+        if kernel.refusal:
+            return "failed", kernel.refusal
+        return ("skipped", reason) if (reason := self._shared_refusal(cell, int(kernel.record["shared_bytes"]))) else ("", "")
+
+    def _shared_refusal(self, cell: Cell, static_bytes: int) -> str:
+        if not self.compute_capability or not self.study.dynamic_shared_bytes(cell):
+            return ""
+        return self.study.shared_refusal(cell, static_bytes, limits_of(self.compute_capability).shared_bytes_per_block)
 
 
 def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:

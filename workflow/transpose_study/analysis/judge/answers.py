@@ -32,7 +32,7 @@ def _rows(experiment: Experiment, tidy: Tidy, question: Question, answer: Answer
     for name in names:
         used = Used()
         row: Row = {
-            "question": question.id, **experiment.study.key(first.cell), "other": "; ".join(experiment.study.kernel_name(o.cell) for o in others),
+            "question": question.id, **experiment.study.key(first.cell), "other": "; ".join(experiment.study.short_name(o.cell) for o in others),
             "quantity": answer.name.replace("{}", name), "unit": answer.unit, "formula": answer.formula.replace("{}", name), "note": answer.note,
         }  # fmt: skip
         try:

@@ -59,7 +59,7 @@ def condition_text(study: Study, formula: str, binding: Binding) -> str:
 
     def kernels(match: re.Match[str]) -> str:
         names = [a.strip() for a in match[1].split(",")]
-        return "[" + ", ".join(study.kernel_name(binding[a].cell) for a in names) + "]"
+        return "[" + ", ".join(study.short_name(binding[a].cell) for a in names) + "]"
 
     return _ALIASES.sub(kernels, formula)
 
@@ -75,7 +75,7 @@ def measured_text(c: Comparison) -> str:
 
 def kernels_text(study: Study, c: Comparison) -> str:
     """The kernels of a comparison; a group or cache mode other than the main one's stands in the table's own columns."""
-    return ", ".join(dict.fromkeys(study.kernel_name(p.cell) for p in c.places))
+    return ", ".join(dict.fromkeys(study.short_name(p.cell) for p in c.places))
 
 
 def figures_text(study: Study, part: Part, compared: Sequence[Comparison]) -> str:

@@ -93,7 +93,7 @@ class Tidy:
     def _speedup(self, fast: Place, slow: Place, used: Used, where: str) -> Measure:
         if (fast.group, fast.mode) != (slow.group, slow.mode):
             raise StudyError(f"{SPEEDUP} compares cells of two groups or cache modes, whose samples come in no common round", where=where)
-        row = self._ratios.get((*self.key(fast), fast.mode, self.study.kernel_name(slow.cell)))
+        row = self._ratios.get((*self.key(fast), fast.mode, self.study.short_name(slow.cell)))
         if row is None:
             raise NoRow(self._no_row("ratios", fast))
         used.tables.append("ratios")

@@ -1,0 +1,146 @@
+"""Reading the entries of a registry: each variant and reference checked key by key, every mistake named with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from transpose_study import expressions
+from transpose_study.cells import POINTERS, Observation, Reference, Variant
+from transpose_study.errors import StudyError, nearest
+
+if TYPE_CHECKING:
+    from transpose_study.registry import Study
+
+KEYS = {
+    "title", "origin", "source", "computes", "arguments", "takes", "block", "grid", "macros", "requires", "driver_copy", "allocates",
+    "elements", "input_elements", "bytes", "shared_bytes", "observes",
+}  # fmt: skip
+_KINDS: dict[str, type] = {"takes": list, "requires": list, "macros": dict, "arguments": list, "observes": dict}
+INDEX = "i"  # in an index expression: the number of the output element
+
+
+def known_keys(spec: Any, known: Iterable[str], where: str) -> dict[str, Any]:
+    """``spec`` if it is a mapping with no key but the known ones."""
+    if not isinstance(spec, dict):
+        raise StudyError("is no mapping", where=where)
+    for key in spec:
+        if key not in known:
+            raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=where)
+    return spec
+
+
+def matrix_references(group_axes: tuple[str, ...]) -> dict[str, dict[str, str | int]]:
+    """The references of a registry that names none (as older ones do): two group axes are the rows and columns of a matrix."""
+    copy: dict[str, dict[str, str | int]] = {"copy": {"period": 1, "step": 0}}
+    return copy | ({"transpose": {"period": group_axes[0], "step": group_axes[1]}} if len(group_axes) == 2 else {})
+
+
+def read_references(data: Mapping[str, Any], path: str) -> dict[str, Reference]:
+    """What outputs can be compared with, by name."""
+    references = {}
+    for name, spec in data.items():
+        where = f"{path}, reference {name}"
+        if set(known_keys(spec, ("period", "step"), where)) != {"period", "step"}:
+            raise StudyError("has the two keys period and step: out[i] is in[(i % period) * step + i // period]", where=where)
+        references[str(name)] = Reference(spec["period"], spec["step"])
+    return references
+
+
+def read_variant(study: Study, name: str, spec: Any) -> Variant:
+    """One entry of ``variants``; raises :class:`StudyError` for unknown keys and axes, a missing source, an expression over others."""
+    where = f"{study.path}, variant {name}"
+    known_keys(spec, KEYS, where)
+    if not name.isidentifier():
+        raise StudyError("a variant's name is the kernel's name: letters, digits and _ only", where=where)
+    for key, kind in _KINDS.items():
+        if not isinstance(spec.get(key, kind()), kind):
+            raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=where)
+    takes = tuple(spec.get("takes", ()))
+    for axis in takes:
+        if axis not in study.axes:
+            raise StudyError(f"takes the unknown axis {axis!r}; {nearest(str(axis), study.axes)}", where=where)
+    driver_copy = bool(spec.get("driver_copy", False))
+    if driver_copy + ("source" in spec) + ("allocates" in spec) != 1:
+        raise StudyError("give one of source: FILE.cu, driver_copy: true, allocates: BYTES", where=where)
+    source = None
+    if "source" in spec:
+        source = study.path.parent / spec["source"]
+        if not source.is_file():
+            raise StudyError(f"the source {spec['source']} is not there", where=where, hint=f"put it into {source.parent}")
+        for key in ("block", "grid"):
+            if not isinstance(spec.get(key), list) or not 1 <= len(spec[key]) <= 3:
+                raise StudyError(f"{key} must be a list of one to three expressions", where=where)
+    requires = tuple(spec.get("requires", ()))
+    for condition in requires:
+        if not isinstance(condition, dict) or set(condition) != {"holds", "why"}:
+            raise StudyError("each entry of requires has the two keys holds and why", where=where)
+    computes, reference = _reference(study, spec, where)
+    variant = Variant(
+        name=name,
+        title=spec.get("title", name),
+        origin=spec.get("origin", "user"),
+        source=source,
+        computes=computes,
+        reference=reference,
+        arguments=tuple(spec.get("arguments", study.arguments)),
+        takes=takes,
+        block=tuple(spec.get("block", (1,))),
+        grid=tuple(spec.get("grid", (1,))),
+        macros=dict(spec.get("macros", {})),
+        requires=requires,
+        driver_copy=driver_copy,
+        allocates=spec.get("allocates"),
+        elements=spec.get("elements"),
+        input_elements=spec.get("input_elements"),
+        bytes=spec.get("bytes"),
+        shared_bytes=spec.get("shared_bytes", 0),
+        observes=_observations(spec.get("observes", {}), where),
+    )
+    if variant.observes and source and "observed" not in variant.arguments:
+        raise StudyError("observes a quantity, so one of its arguments must be observed", where=where)
+    _check_names(study, variant, where)
+    return variant
+
+
+def _reference(study: Study, spec: Mapping[str, Any], where: str) -> tuple[str, Reference]:
+    """What the variant computes, by its name or expression, and as a reference; the study's last reference where it says nothing."""
+    names = list(study.references)
+    if "allocates" in spec:
+        return "", Reference()
+    computes = str(spec.get("computes", names[-1] if names else INDEX))
+    if computes in study.references:
+        return computes, study.references[computes]
+    if INDEX not in expressions.names_in(computes):
+        raise StudyError(f"computes {computes!r}; {nearest(computes, names) if names else 'write an expression over i'}", where=where)
+    return computes, Reference(index=computes)
+
+
+def _observations(data: Mapping[str, Any], where: str) -> tuple[Observation, ...]:
+    found = []
+    for name, spec in data.items():
+        known_keys(spec, ("unit", "per", "meaning"), f"{where}, key observes.{name}")
+        if "unit" not in spec:
+            raise StudyError("lacks unit", where=f"{where}, key observes.{name}")
+        found.append(Observation(str(name), str(spec["unit"]), spec.get("per", 1), str(spec.get("meaning", name))))
+    return tuple(found)
+
+
+def _check_names(study: Study, variant: Variant, where: str) -> None:
+    """No expression may speak of an axis that the variant does not have."""
+    allowed = {*study.group_axes, *variant.takes, "itemsize"}
+    sizes = [variant.allocates, variant.elements, variant.input_elements, variant.bytes, variant.shared_bytes]
+    texts = [
+        *variant.block, *variant.grid, *variant.macros.values(), *(r["holds"] for r in variant.requires),
+        *(t for t in sizes if t is not None), *(a for a in variant.arguments if a not in POINTERS), *(o.per for o in variant.observes),
+    ]  # fmt: skip
+    for text in texts:
+        _known(text, allowed, where)
+    if variant.reference.index:
+        _known(variant.reference.index, {*allowed, INDEX}, where)
+
+
+def _known(text: str | int, allowed: set[str], where: str) -> None:
+    unknown = sorted(expressions.names_in(text) - allowed)
+    if unknown:
+        raise StudyError(f"{unknown[0]!r} in the expression {text!r} is no axis of this variant; {nearest(unknown[0], allowed)}", where=where)
