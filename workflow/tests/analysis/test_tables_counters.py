@@ -241,4 +241,4 @@ class TestStatus:
         timings = table(make(config), "timings")
         ours = timings[timings.rows == 65536]
         assert set(ours.status) == {"skipped"}
-        assert "two matrices need 32.0 GiB, the device has 8.0 GiB for them" in set(ours.reason)
+        assert "input and output need 32.0 GiB, the device has 8.0 GiB for them" in set(ours.reason)

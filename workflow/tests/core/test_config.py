@@ -110,7 +110,7 @@ def test_sizes_that_no_gpu_can_hold_are_cells_with_a_reason() -> None:
         return {study.cell_refusal(c, GPU["memory_bytes"]) for c in some.cells(group)}
 
     assert reasons("0x8") == {"rows is 0; it must be at least 1"}
-    assert any("two matrices need 8192.0 GiB, the device has 128.0 GiB for them" in r for r in reasons("1048576x1048576"))
+    assert any("input and output need 8192.0 GiB, the device has 128.0 GiB for them" in r for r in reasons("1048576x1048576"))
     assert "" not in reasons("1048576x1048576")
     assert any("the grid's y of" in r and "is outside 1..65535" in r for r in reasons(f"{2**40}x1"))
 

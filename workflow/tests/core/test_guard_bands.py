@@ -42,11 +42,12 @@ class HostSession:
     def fill_index(self, buffer: Any) -> None:
         words(buffer.pointer)[:] = encode(np.arange(ROWS * COLS))
 
-    def launcher(self, cell: Cell, source: Any, target: Any) -> Callable[[], None]:
-        return lambda: self.kernel(source.pointer, target.pointer)
+    def launcher(self, cell: Cell, buffers: Any) -> Callable[[], None]:
+        return lambda: self.kernel(buffers.input.pointer, buffers.output.pointer)
 
-    def compare(self, target: Any, rows: int, cols: int, transposed: bool) -> tuple[int, int]:
-        wrong = np.flatnonzero(words(target.pointer) != encode(np.arange(rows * cols)))
+    def compare(self, target: Any, period: int, step: int) -> tuple[int, int]:
+        i = np.arange(target.size // 4)
+        wrong = np.flatnonzero(words(target.pointer) != encode(i % period * step + i // period))
         return len(wrong), int(wrong[0]) if len(wrong) else -1
 
     def element(self, buffer: Any, index: int) -> int:
@@ -82,8 +83,8 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kernel], dict[str, Any]]
     study = Study(ROOT / "kernels" / "transpose" / "variants.yaml")
     cell = Cell(study.variant("copy"), {}, {"rows": ROWS, "cols": COLS})
     stream = HostSession(right).stream
-    source, target = (under_test.Buffer(BYTES, stream) for _ in range(2))
-    return lambda kernel: check_cell(HostSession(kernel), study, cell, source, target)
+    buffers = under_test.Buffers(*(under_test.Buffer(BYTES, stream) for _ in range(3)))
+    return lambda kernel: check_cell(HostSession(kernel), study, cell, buffers)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_bytes(study: Study) -> None:
         ({"variants": {"k": "k.cu"}}, "variant k: is no mapping"),
         ({"blocks": [32]}, "variant k: unknown key 'blocks'; did you mean 'block'?"),
         ({"source": "absent.cu"}, "variant k: the source absent.cu is not there"),
-        ({"driver_copy": True}, "give either source: FILE.cu or driver_copy: true"),
+        ({"driver_copy": True}, "give one of source: FILE.cu, driver_copy: true, allocates: BYTES"),
         ({"computes": "transposed"}, "computes 'transposed'; did you mean 'transpose'?"),
         ({"takes": "block_rows"}, "takes is no list"),
         ({"takes": ["block_row"]}, "takes the unknown axis 'block_row'; did you mean 'block_rows'?"),
@@ -131,7 +131,7 @@ def test_launches_beyond_the_limits_are_refused(tmp_path: Path) -> None:
     assert refusal(grid=[1, "rows * 1024"]) == "the grid's y of 65536 is outside 1..65535"
     assert refusal(grid=["cols - 64"]) == "the grid's x of 0 is outside 1..2147483647"
     assert refusal(rows=2**14, cols=2**14) == ""  # without an axis of a size, an element counts as one byte: 2 * 2**28 bytes
-    assert refusal(rows=2**15, cols=2**15) == "two matrices need 2.0 GiB, the device has 1.0 GiB for them"
+    assert refusal(rows=2**15, cols=2**15) == "input and output need 2.0 GiB, the device has 1.0 GiB for them"
 
 
 def test_digests_see_code_and_nothing_else(tmp_path: Path) -> None:

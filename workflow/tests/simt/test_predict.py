@@ -174,7 +174,7 @@ def test_what_is_not_understood_is_named(project):
     reasons = table[(table.variant == "unknown_instruction") & (table.quantity == "global_load_requests")].reason.iloc[0]
     assert re.search(r"unknown_instruction.ptx, kernel unknown_instruction, PTX line \d+: unknown instruction 'discard.global.L2", reasons)
     reasons = table[(table.variant == "strange_parameters") & (table.quantity == "warp_instructions")].reason.iloc[0]
-    assert "takes the parameters (u64, u32)" in reasons and "a kernel of this study takes input, output, rows, cols" in reasons
+    assert "takes the parameters (u64, u32)" in reasons and "the registry says that it takes input, output, rows, cols" in reasons
     limits = table[(table.variant == "unknown_instruction") & (table.quantity == "limit_warps")].value.iloc[0]
     assert limits == 8  # what needs no PTX is predicted all the same
 
