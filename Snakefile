@@ -34,17 +34,40 @@ os.environ["PATH"] = str(Path(sys.executable).parent) + os.pathsep + os.environ[
 os.environ["TRANSPOSE_STUDY_ARGV"] = json.dumps([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 try:
-    EXPERIMENT = Experiment.from_snakemake(config)
-    FIGURES = figure_names(EXPERIMENT.config.study)
+    EXPERIMENTS = Experiment.all_from_snakemake(config)
+    RUNS = {str(e.paths.folder): e for e in EXPERIMENTS}  # each experiment by its results folder, the main one first
+    FIGURES = {run: figure_names(e.config.study) for run, e in RUNS.items()}
 except StudyError as error:
     raise WorkflowError(str(error)) from None
 
-RUN = str(EXPERIMENT.paths.folder)
+MAIN, MAIN_RUN = EXPERIMENTS[0], str(EXPERIMENTS[0].paths.folder)
+PREDICTED = {run: [str(p) for p in (e.paths.predicted, e.paths.predicted_banks, e.paths.predicted_check)] for run, e in RUNS.items()}
+
+
+def own_name(rule_name, experiment):
+    """A rule's name, with the study behind it for all experiments but the main one."""
+    return rule_name if experiment is MAIN else f"{rule_name}_{experiment.config.study}"
+
+
+def finished(run):
+    """Everything that `all` makes of one experiment."""
+    experiment = RUNS[run]
+    return [
+        f"{run}/environment.json",
+        *experiment.raw_files(),  # a file that is gone is made again, though what was made from it is there
+        *experiment.kernel_records(),
+        *PREDICTED[run],
+        *TABLES[run],
+        *expand(f"{run}/tables/{{table}}.csv", table=JUDGED),
+        *DRAWN[run],
+        *WRITTEN[run],
+    ]
 
 
 wildcard_constraints:
-    group="|".join(map(re.escape, EXPERIMENT.groups)),
-    batch="|".join(map(re.escape, EXPERIMENT.batches)),
+    run="|".join(map(re.escape, RUNS)),
+    group="|".join(re.escape(g) for e in EXPERIMENTS for g in e.groups),
+    batch="|".join({re.escape(b): None for e in EXPERIMENTS for b in e.batches}),
 
 
 include: "workflow/rules/prepare.smk"
@@ -52,7 +75,7 @@ include: "workflow/rules/build.smk"
 include: "workflow/rules/predict.smk"
 
 
-if EXPERIMENT.replay:
+if MAIN.replay:
 
     include: "workflow/rules/replay.smk"
 
@@ -66,15 +89,18 @@ include: "workflow/rules/archive.smk"
 include: "workflow/rules/compare.smk"
 
 
+for run, experiment in RUNS.items():
+
+    rule:
+        """One study alone: snakemake --cores 1 STUDY."""
+        name:
+            experiment.config.study
+        input:
+            finished(run),
+
+
 rule all:
-    """Everything: raw data, tables, figures and the write-up."""
+    """Everything: raw data, tables, figures and the write-up of each study."""
     default_target: True
     input:
-        f"{RUN}/environment.json",
-        EXPERIMENT.raw_files(),  # a file that is gone is made again, though what was made from it is there
-        EXPERIMENT.kernel_records(),
-        rules.predict.output,
-        rules.aggregate.output,
-        rules.judge.output,
-        rules.draw.output,
-        rules.write.output,
+        [finished(run) for run in RUNS],

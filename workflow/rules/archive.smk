@@ -2,13 +2,10 @@
 
 
 rule archive:
-    """Pack the run with its exact configuration into results/archive/. The file's name holds the measurement's day."""
+    """Pack each run with its exact configuration into results/archive/. The files' names hold the measurement's day."""
     input:
-        environment=f"{RUN}/environment.json",
-        predicted=rules.predict.output,
-        tables=rules.aggregate.output,
-        judged=rules.judge.output,
-        figures=rules.draw.output,
-        report=rules.write.output,
+        [finished(run) for run in RUNS],
+    params:
+        runs=list(RUNS),
     shell:
-        "transpose-study archive --run {RUN:q}"
+        "for run in {params.runs:q}; do transpose-study archive --run $run || exit 1; done"

@@ -5,10 +5,10 @@ from transpose_study.comparison.compare import outputs, reads
 rule compare:
     """Compare archives, results folders and published studies cell by cell, into results/compare/<sides>/."""
     input:
-        reads(EXPERIMENT.config.compare or []),
+        reads(MAIN.config.compare or []),
     output:
-        outputs(EXPERIMENT.config.compare or []),
+        outputs(MAIN.config.compare or []),
     params:
-        sides=EXPERIMENT.config.compare or [],
+        sides=MAIN.config.compare or [],
     shell:
         "transpose-study compare {params.sides:q}"

@@ -5,94 +5,94 @@
 rule build_harness:
     """Compile the measuring program's own kernels."""
     output:
-        EXPERIMENT.paths.kernel(EXPERIMENT.architecture, "harness", "cubin"),
+        MAIN.paths.kernel(MAIN.architecture, "harness", "cubin").as_posix().replace(MAIN_RUN, "{run}", 1),
     log:
-        f"{RUN}/logs/build_harness.log",
+        "{run}/logs/build_harness.log",
     params:
-        settings=EXPERIMENT.harness_settings(),
+        settings=lambda w: RUNS[w.run].harness_settings(),
     shell:
-        "transpose-study build harness --run {RUN:q} --settings {params.settings:q} --log {log:q}"
+        "transpose-study build harness --run {wildcards.run:q} --settings {params.settings:q} --log {log:q}"
 
 
 rule check_group:
     """Compare every kernel's output bit for bit, at this shape and at the edge shapes."""
     input:
-        kernels=lambda w: EXPERIMENT.kernel_records(w.group),
+        kernels=lambda w: RUNS[w.run].kernel_records(w.group),
         harness=rules.build_harness.output,
     output:
-        f"{RUN}/raw/check/{{group}}.csv",
+        "{run}/raw/check/{group}.csv",
     log:
-        f"{RUN}/logs/check/{{group}}.log",
+        "{run}/logs/check/{group}.log",
     params:
-        settings=lambda w: EXPERIMENT.check_settings(w.group),
+        settings=lambda w: RUNS[w.run].check_settings(w.group),
     resources:
         gpu=1,
     shell:
-        "transpose-study check --run {RUN:q} --settings {params.settings:q} --log {log:q}"
+        "transpose-study check --run {wildcards.run:q} --settings {params.settings:q} --log {log:q}"
 
 
 rule time_group:
     """Sample every checked kernel of one shape, hot and cold, over several fresh processes."""
     input:
-        kernels=lambda w: EXPERIMENT.kernel_records(w.group),
+        kernels=lambda w: RUNS[w.run].kernel_records(w.group),
         harness=rules.build_harness.output,
-        check=f"{RUN}/raw/check/{{group}}.csv",
+        check="{run}/raw/check/{group}.csv",
     output:
-        f"{RUN}/raw/timing/{{group}}.csv",
+        "{run}/raw/timing/{group}.csv",
     log:
-        f"{RUN}/logs/time/{{group}}.log",
+        "{run}/logs/time/{group}.log",
     params:
-        settings=lambda w: EXPERIMENT.time_settings(w.group),
+        settings=lambda w: RUNS[w.run].time_settings(w.group),
     resources:
         gpu=1,
     shell:
-        "transpose-study time --run {RUN:q} --settings {params.settings:q} --log {log:q}"
+        "transpose-study time --run {wildcards.run:q} --settings {params.settings:q} --log {log:q}"
 
 
 rule profile_group:
     """Read one batch of hardware counters of one shape with ncu."""
     input:
-        kernels=lambda w: EXPERIMENT.kernel_records(w.group),
+        kernels=lambda w: RUNS[w.run].kernel_records(w.group),
         harness=rules.build_harness.output,
-        check=f"{RUN}/raw/check/{{group}}.csv",
+        check="{run}/raw/check/{group}.csv",
     output:
-        f"{RUN}/raw/counters/parts/{{group}}.{{batch}}.csv",
+        "{run}/raw/counters/parts/{group}.{batch}.csv",
     log:
-        f"{RUN}/logs/profile/{{group}}.{{batch}}.log",
+        "{run}/logs/profile/{group}.{batch}.log",
     params:
-        settings=lambda w: EXPERIMENT.profile_settings(w.group, w.batch),
+        settings=lambda w: RUNS[w.run].profile_settings(w.group, w.batch),
     resources:
         gpu=1,
     shell:
-        "transpose-study profile --run {RUN:q} --settings {params.settings:q} --log {log:q}"
+        "transpose-study profile --run {wildcards.run:q} --settings {params.settings:q} --log {log:q}"
 
 
 rule merge_checks:
     """Join the shapes' verdicts."""
     input:
-        expand(f"{RUN}/raw/check/{{group}}.csv", group=EXPERIMENT.groups),
+        lambda w: [RUNS[w.run].paths.check_part(g) for g in RUNS[w.run].groups],
     output:
-        f"{RUN}/raw/check.csv",
+        "{run}/raw/check.csv",
     log:
-        f"{RUN}/logs/merge_checks.log",
+        "{run}/logs/merge_checks.log",
     params:
-        study=EXPERIMENT.config.study,
-        groups=list(EXPERIMENT.groups),
+        study=lambda w: RUNS[w.run].config.study,
+        groups=lambda w: list(RUNS[w.run].groups),
     shell:
-        "transpose-study merge-checks --run {RUN:q} --study {params.study:q} --groups {params.groups:q} --log {log:q}"
+        "transpose-study merge-checks --run {wildcards.run:q} --study {params.study:q} --groups {params.groups:q} --log {log:q}"
 
 
 rule merge_counters:
     """Join the metric batches of one shape."""
     input:
-        expand(f"{RUN}/raw/counters/parts/{{{{group}}}}.{{batch}}.csv", batch=EXPERIMENT.batch_names()),
+        lambda w: [RUNS[w.run].paths.counters_part(w.group, b) for b in RUNS[w.run].batch_names()],
     output:
-        f"{RUN}/raw/counters/{{group}}.csv",
+        "{run}/raw/counters/{group}.csv",
     log:
-        f"{RUN}/logs/merge_counters/{{group}}.log",
+        "{run}/logs/merge_counters/{group}.log",
     params:
-        study=EXPERIMENT.config.study,
-        batches=EXPERIMENT.batch_names(),
+        study=lambda w: RUNS[w.run].config.study,
+        batches=lambda w: RUNS[w.run].batch_names(),
     shell:
-        "transpose-study merge-counters --run {RUN:q} --study {params.study:q} --groups {wildcards.group:q}"
+        "transpose-study merge-counters --run {wildcards.run:q} --study {params.study:q} --groups {wildcards.group:q}"
         " --batches {params.batches:q} --log {log:q}"

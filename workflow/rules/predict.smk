@@ -4,14 +4,14 @@
 rule predict:
     """Predict every counter of every cell, and check every kernel without a GPU."""
     input:
-        kernels=EXPERIMENT.kernel_records(),
+        kernels=lambda w: RUNS[w.run].kernel_records(),
     output:
-        quantities=f"{RUN}/predicted.csv",
-        banks=f"{RUN}/predicted_banks.csv",
-        check=f"{RUN}/predicted_check.csv",
+        quantities="{run}/predicted.csv",
+        banks="{run}/predicted_banks.csv",
+        check="{run}/predicted_check.csv",
     log:
-        f"{RUN}/logs/predict.log",
+        "{run}/logs/predict.log",
     params:
-        settings=EXPERIMENT.predict_settings(),
+        settings=lambda w: RUNS[w.run].predict_settings(),
     shell:
-        "transpose-study predict --run {RUN:q} --settings {params.settings:q} --log {log:q}"
+        "transpose-study predict --run {wildcards.run:q} --settings {params.settings:q} --log {log:q}"

@@ -30,6 +30,7 @@ class Experiment:
 
     def __init__(self, config: Config, root: Path, target: Mapping[str, Any], folder: Path) -> None:
         self.config, self.root, self.target = config, root, dict(target)
+        self.given: dict[str, Any] = {}  # the configuration as it was given, for the command that resolves it once more
         self.study = Study(inside(root, "kernels", config.study) / "variants.yaml")
         self.batches = study_metrics(root, self.study)
         self.paths = RunPaths(folder)
@@ -44,8 +45,33 @@ class Experiment:
         target = find_target(config, root)
         name = config.run or slug(str(target["gpu"]["name"]))
         experiment = cls(config, root, target, Path("results") / name / config.study)
+        experiment.given = dict(data)
         experiment.guard_folder()
         return experiment
+
+    @classmethod
+    def all_from_snakemake(cls, data: Mapping[str, Any], root: Path = Path()) -> list[Experiment]:
+        """The experiment of Snakemake's ``config``, then those of the files that its key ``also`` names.
+
+        A further experiment is measured on the same device, or replays the archive that its own file names; it shares the main
+        one's device, results folder, languages and formats where its file says nothing else. An archive that is named to be
+        rebuilt (``device: archive:PATH``) holds one study, so it is rebuilt alone.
+        """
+        main = cls.from_snakemake(data, root)
+        if str(main.config.device).startswith("archive:"):
+            return [main]
+        found = [main]
+        for path in main.config.also:
+            further = read_yaml(root / path)
+            if not isinstance(further, dict):
+                raise StudyError("holds no keys", where=path)
+            shared = {k: data[k] for k in ("run", "device", "paper", "build") if k in data}
+            report = {"formats": list(main.config.report.formats), **further.get("report", {})}
+            experiment = cls.from_snakemake({**shared, **further, "report": report}, root)
+            if experiment.paths.folder in [e.paths.folder for e in found]:
+                raise StudyError(f"is an experiment of the study {experiment.config.study}, which is run already", where=path)
+            found.append(experiment)
+        return found
 
     @classmethod
     def from_run(cls, folder: Path, root: Path = Path()) -> Experiment:
@@ -60,7 +86,7 @@ class Experiment:
 
     def resolved(self) -> dict[str, Any]:
         """What ``run_config.yaml`` holds: the configuration with all defaults, and what was measured."""
-        return {"config": self.config.model_dump(mode="json", exclude={"compare"}), "target": self.target}
+        return {"config": self.config.model_dump(mode="json", exclude={"compare", "also"}), "target": self.target}
 
     # -- what is measured ---------------------------------------------------------------------------------------------
 
@@ -169,10 +195,6 @@ class Experiment:
         """The axes that select code and that a configured variant takes."""
         taken = {a for v in self.variants() for a in v.code_axes}
         return [a for a in self.study.axes if a in taken]
-
-    def captions(self) -> list[Path]:
-        """The figures' captions, which the write-up quotes and ``snakemake --report`` shows."""
-        return sorted((self.root / "workflow" / "report").glob("*.rst"))
 
     # -- slices for the rules ---------------------------------------------------------------------------------
 
