@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from transpose_study import __version__
+from transpose_study.container import Container
 from transpose_study.device import Device
 from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
@@ -35,8 +36,6 @@ def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path
     """
     archive, paths = settings["target"]["archive"], RunPaths(run)
     if archive:
-        from transpose_study.archive.container import Container
-
         container = Container(root / archive)
         environment = container.read_json("environment.json")
         environment["replayed_from"] = {"archive": Path(archive).name, "sha256": container.sha256}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.experiment import Experiment
 from transpose_study.records import digest_of, read_json, sha256_file
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transpose_study.archive.code import other_code
-from transpose_study.archive.container import Container
-from transpose_study.archive.recompile import EQUAL, SAME_CODE, recompile
+from transpose_study.container import Container
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
+from transpose_study.measured_code import other_code
 from transpose_study.provenance import COLUMNS, Provenance, source_of
+from transpose_study.recompile import EQUAL, SAME_CODE, recompile
 from transpose_study.records import digest_of, read_csv, read_json, read_text, sha256_file
 from transpose_study.registry import Kernel
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from transpose_study.archive.container import Container
 from transpose_study.config import Config
+from transpose_study.container import Container
 from transpose_study.device import choose, visible_devices
 from transpose_study.errors import StudyError, nearest
 from transpose_study.registry import Study

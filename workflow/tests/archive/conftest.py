@@ -11,9 +11,9 @@ import pytest
 import yaml
 from archive_run import RUN, Members, experiment_of, members_of
 from projects import QUICK, Project, copy_project
-from transpose_study.archive.container import MANIFEST, Container
 from transpose_study.archive.pack import manifest_bytes, order, pack
 from transpose_study.archive.writer import from_bytes, write_container
+from transpose_study.container import MANIFEST, Container
 from transpose_study.experiment import Experiment
 from transpose_study.records import sha256_bytes
 

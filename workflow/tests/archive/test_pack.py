@@ -17,10 +17,10 @@ from archive_run import RUN, experiment_of
 from projects import Project
 from transpose_study.archive import pack as packing
 from transpose_study.archive import writer
-from transpose_study.archive.container import MANIFEST, Container
 from transpose_study.archive.findings import status_of
 from transpose_study.archive.pack import pack
 from transpose_study.archive.verify import check_file
+from transpose_study.container import MANIFEST, Container
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 

@@ -8,8 +8,8 @@ import yaml
 from archive_run import members_of
 from live_run import STANDIN, measured_shape, small_experiment
 from projects import QUICK, Project
-from transpose_study.archive.container import Container
-from transpose_study.archive.differences import differences
+from transpose_study.container import Container
+from transpose_study.differences import differences
 from transpose_study.records import read_json, sha256_file, write_yaml
 
 

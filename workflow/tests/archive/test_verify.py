@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from projects import QUICK, ROOT, Project
 from transpose_study.archive import rebuild
-from transpose_study.archive.container import MANIFEST, Container
 from transpose_study.archive.findings import AGREES, DIFFERS, UNTOLD, Finding, status_of
 from transpose_study.archive.verify import CHECKS, check_file, verify
+from transpose_study.container import MANIFEST, Container
 from transpose_study.errors import StudyError
 
 Forge = Callable[[Callable[[Members], None]], Path]

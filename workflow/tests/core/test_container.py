@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from projects import QUICK
-from transpose_study.archive.container import MANIFEST, Container
+from transpose_study.container import MANIFEST, Container
 from transpose_study.errors import StudyError
 from transpose_study.records import sha256_bytes
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from transpose_study.analysis.loads import load_bytes_in_flight
 from transpose_study.analysis.raw import Counters, Key, Samples, Timing, cell_key, read_build, read_check, read_counters, read_timing
-from transpose_study.archive.code import other_code
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.experiment import Experiment
+from transpose_study.measured_code import other_code
 from transpose_study.provenance import Provenance
 from transpose_study.records import read_csv
 from transpose_study.registry import Cell, Value

@@ -13,9 +13,9 @@ from typing import Any
 
 from transpose_study import __version__
 from transpose_study.archive import contents
-from transpose_study.archive.container import MANIFEST, SCHEMA_VERSION
 from transpose_study.archive.crate import METADATA, README, metadata, readme
 from transpose_study.archive.writer import Source, from_bytes, from_file, sha256_of, write_container
+from transpose_study.container import MANIFEST, SCHEMA_VERSION, Container
 from transpose_study.device import slug
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
@@ -88,8 +88,6 @@ def program_digest(digests: dict[str, str]) -> str:
 
 def _unchanged(part: Path, digests: dict[str, str]) -> None:
     """Read the written file back: a file that was edited while it was packed must not pass."""
-    from transpose_study.archive.container import Container
-
     container = Container(part)
     for name, digest in digests.items():
         if sha256_of(lambda name=name: container.stream(name))[0] != digest:  # type: ignore[misc]

@@ -14,9 +14,9 @@ import yaml
 import transpose_study
 from transpose_study import config as configuration
 from transpose_study.archive import contents
-from transpose_study.archive.container import Container
-from transpose_study.archive.differences import differences
+from transpose_study.container import Container
 from transpose_study.device import Device, choose, slug, visible_devices
+from transpose_study.differences import differences
 from transpose_study.environment import REPEATS, facts_here
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
 from transpose_study.records import write_bytes, write_json

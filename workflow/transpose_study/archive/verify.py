@@ -10,15 +10,15 @@ from pathlib import Path
 
 from transpose_study import __version__
 from transpose_study.archive import contents, rebuild
-from transpose_study.archive.container import BLOCK, MANIFEST, Container
 from transpose_study.archive.crate import METADATA
 from transpose_study.archive.findings import AGREES, DIFFERS, UNTOLD, Finding, some
 from transpose_study.archive.pack import order, program_digest
-from transpose_study.archive.recompile import EQUAL, OTHER, SAME_CODE, recompile
-from transpose_study.archive.recompile import UNTOLD as NOT_COMPARED
 from transpose_study.archive.writer import TIME, Source, from_bytes, sha256_of, write_container
+from transpose_study.container import BLOCK, MANIFEST, Container
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
+from transpose_study.recompile import EQUAL, OTHER, SAME_CODE, recompile
+from transpose_study.recompile import UNTOLD as NOT_COMPARED
 from transpose_study.records import read_json, sha256_file
 from transpose_study.status import mismatches
 

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from transpose_study.archive.container import BLOCK
+from transpose_study.container import BLOCK
 
 TIME = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can hold
 UNIX, MODE = 3, 0o100644

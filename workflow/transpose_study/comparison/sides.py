@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import read_csv, read_json, read_yaml
 from transpose_study.registry import Study

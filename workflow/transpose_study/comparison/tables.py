@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from transpose_study.archive.differences import facts
 from transpose_study.comparison.sides import Key, Row, Side
 from transpose_study.comparison.verdicts import Samples, Verdict, judge
+from transpose_study.differences import facts
 from transpose_study.errors import StudyError
 
 TIMED = {"bandwidth_gb_s": "GB/s", "bandwidth_gb_s_low": "GB/s", "bandwidth_gb_s_high": "GB/s", "percent_of_peak": "%", "median_us": "us"}

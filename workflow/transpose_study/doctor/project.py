@@ -16,8 +16,8 @@ from pathlib import Path
 
 from packaging.markers import InvalidMarker, Marker
 
-from transpose_study.archive.container import Container
 from transpose_study.config import parse
+from transpose_study.container import Container
 from transpose_study.doctor.finding import BROKEN, LIMITS, OK, Finding
 from transpose_study.errors import StudyError
 from transpose_study.records import read_text, read_yaml

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path, PurePosixPath
 
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.errors import StudyError
 from transpose_study.records import write_bytes
 from transpose_study.registry import Study

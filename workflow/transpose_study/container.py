@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from transpose_study.archive.unpack import BzipMember
+from transpose_study.bzip import BzipMember
 from transpose_study.errors import StudyError
 from transpose_study.records import atomic_path, sha256_bytes, sha256_file
 
