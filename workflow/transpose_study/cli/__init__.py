@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transpose_study import __version__
-from transpose_study.cli import analyse, archive, build, doctor, explain, measure, predict, prepare, swizzle
+from transpose_study.cli import analyse, archive, build, diagnose, doctor, explain, measure, predict, prepare, swizzle
 from transpose_study.cli.common import Command
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="transpose-study", description="Build, check, time, profile and write up CUDA matrix-transpose kernels.")
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Command)
-    for module in (prepare, build, measure, predict, analyse, explain, swizzle, archive, doctor):
+    for module in (prepare, build, measure, predict, analyse, explain, swizzle, diagnose, archive, doctor):
         module.add(commands)
     return top
 

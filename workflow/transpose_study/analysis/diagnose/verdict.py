@@ -1,0 +1,128 @@
+"""Which limiter a cell's facts speak for, and how strongly.
+
+In this order, since each excludes what stands behind it: a memory unit at its sustained peak; a launch too small or too short to
+count; lanes that idle; issue slots or a pipe at the peak; the unit that leads without being at its peak; too few resident warps;
+and, where no unit is busy, what the warps wait for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transpose_study.analysis.diagnose.facts import Fact, Facts
+from transpose_study.analysis.diagnose.limits import (
+    DIVERGENCE,
+    DRAM,
+    ISSUE,
+    L1,
+    L2,
+    LATENCY,
+    LAUNCH,
+    LEADING,
+    LIMITS,
+    OCCUPANCY,
+    SATURATED,
+    STALLS,
+    TIE,
+    Limit,
+)
+
+UNITS = {
+    "dram_throughput_pct": DRAM, "l2_own_throughput_pct": L2, "l1tex_throughput_pct": L1, "issue_active_pct": ISSUE, "sm_throughput_pct": ISSUE,
+}  # fmt: skip
+MEMORY = (DRAM, L2, L1)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One row of the table: a limit, the fact, and whether it is reached (None where there is no value)."""
+
+    limit: Limit
+    fact: Fact
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the fact speaks for the limiter."""
+        return None if self.fact.value is None else self.limit.reached(self.fact.value)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The limiter ("" where nothing was measured that tells), why in a sentence, and all evidence in the order of the limiters.
+
+    ``leads`` is True for a unit that is the busiest one without being at its peak.
+    """
+
+    limiter: str
+    because: str
+    leads: bool
+    evidence: tuple[Evidence, ...]
+
+
+def judge(facts: Facts) -> Verdict:
+    """The verdict on a cell."""
+    evidence = tuple(Evidence(limit, facts[limit.key]) for limit in LIMITS)
+    busiest, value = _busiest(facts, (*MEMORY, ISSUE))
+    limiter, because = _before_leading(facts, {e.limit.key: e for e in evidence})
+    leads = not limiter and busiest is not None and value >= LEADING
+    if leads:
+        limiter = UNITS[str(busiest)]
+        because = f"at {value:.1f} % ({busiest}) it is the busiest unit, though below the {SATURATED} % at which one has little left to give"
+    elif not limiter and busiest is None:
+        because = f"no throughput was measured: {facts['dram_throughput_pct'].reason}"
+    elif not limiter:
+        limiter, because = _without_busy_unit(facts, {e.limit.key: e for e in evidence}, f"no unit is at {LEADING} % of its peak ({busiest} leads)")
+    return Verdict(limiter, because, leads, evidence)
+
+
+def _before_leading(facts: Facts, evidence: dict[str, Evidence]) -> tuple[str, str]:
+    """What limits whatever the busiest unit is; ("", "") where nothing of that kind is found."""
+    busiest, value = _busiest(facts, MEMORY)
+    if busiest and value >= SATURATED:
+        return UNITS[busiest], f"{busiest} is {value:.1f} %, and from {SATURATED} % of its sustained peak on a unit has little left to give"
+    if busiest is None and (reached := _by_time(facts)):
+        return DRAM, reached
+    for key, limiter, what in (
+        ("waves", LAUNCH, "the grid is {:.2g} waves of blocks"),
+        ("time_us", LAUNCH, "a launch takes {:.3g} us"),
+        ("threads_per_instruction", DIVERGENCE, "an instruction works for {:.3g} of 32 lanes"),
+    ):
+        found = evidence[key]
+        if found.reached:
+            return limiter, f"{what.format(found.fact.value)}, below {found.limit.threshold:g}, and no memory unit is at its peak"
+    busiest, value = _busiest(facts, (ISSUE,))
+    if busiest and value >= SATURATED:
+        return ISSUE, f"{busiest} is {value:.1f} %, at least {SATURATED} %, and no memory unit is at its peak"
+    return "", ""
+
+
+def _without_busy_unit(facts: Facts, evidence: dict[str, Evidence], so_far: str) -> tuple[str, str]:
+    if evidence["eligible_warps"].reached is not False:
+        for key in ("achieved_of_theoretical_pct", "theoretical_occupancy_pct"):
+            found = evidence[key]
+            if found.reached:
+                return OCCUPANCY, f"{so_far}, and {key} is {found.fact.value:.1f} %, below {found.limit.threshold:g} %"
+    shares = {k: v for k in STALLS if (v := facts.value(k)) is not None}
+    if not shares:
+        return LATENCY, f"{so_far}; what the warps wait for was not measured"
+    first, second, *_ = sorted(shares, key=lambda k: -shares[k])
+    limiter, _, what = STALLS[first]
+    return limiter, f"{so_far}; of the waiting warps {shares[first]:.0f} % wait for {what}, {shares[second]:.0f} % for {STALLS[second][2]}"
+
+
+def _busiest(facts: Facts, limiters: tuple[str, ...]) -> tuple[str | None, float]:
+    """The busiest unit's fact and value. Of those that tie the farthest from the cores: what it moves passes the nearer ones too."""
+    known = {k: v for k, limiter in UNITS.items() if limiter in limiters and (v := facts.value(k)) is not None}
+    if not known:
+        return None, 0.0
+    top = max(known.values())
+    name = next(k for k, v in known.items() if v >= top - TIE)
+    return name, known[name]
+
+
+def _by_time(facts: Facts) -> str:
+    """Without counters: the bandwidth that the timing with a displaced L2 gives, against the nominal peak."""
+    bandwidth, peak = facts.value("bandwidth_cold_gb_s"), float(facts.gpu["peak_gb_s"])
+    if bandwidth is None or 100 * bandwidth / peak < SATURATED:
+        return ""
+    return f"no counter was measured, and {bandwidth:,.0f} GB/s with a displaced L2 are {100 * bandwidth / peak:.0f} % of the nominal peak"

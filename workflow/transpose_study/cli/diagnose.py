@@ -1,0 +1,95 @@
+"""``diagnose``: what limits a kernel, on one page, from a run's tables, an archive's, or measured on the spot."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpose_study.cli.common import Command, add_log
+from transpose_study.errors import StudyError
+from transpose_study.progress import Log
+
+if TYPE_CHECKING:
+    from transpose_study.registry import Study, Variant
+
+STUDY = "transpose"
+AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
+
+
+def add(commands: argparse._SubParsersAction[Command]) -> None:
+    """Register the sub-command."""
+    command = commands.add_parser("diagnose", help="what limits a kernel, each limiter with its counter, threshold and reason")
+    command.add_argument("variant", help="a variant of the registry")
+    command.add_argument("--study", default=STUDY, help=f"default: {STUDY}")
+    command.add_argument("--run", type=Path, metavar="FOLDER", help="results folder or archive; default: the newest in results/, else the archive")
+    command.add_argument("--shape", metavar="GROUP", help="shape, such as 4096x4096; default: the one at which the kernel takes longest")
+    command.add_argument("--measure", action="store_true", help="measure this kernel now, on the GPU that is here, into results/diagnose/")
+    command.add_argument("--transfer-gb-s", type=float, metavar="F", help="rate of the link to the host, 10^9 bytes a second; default: PCIe 5.0 x16")
+    add_log(command)
+    command.set_defaults(run_command=run_diagnose)
+    command.late = _add_axes
+
+
+def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """One option for each axis that a variant takes; a registry that cannot be read is reported when the command runs."""
+    which = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    which.add_argument("--study", default=STUDY)
+    try:
+        study = _study(which.parse_known_args(arguments)[0].study)
+    except StudyError:
+        return
+    for name in dict.fromkeys(axis for variant in study.variants.values() for axis in variant.takes):
+        parser.add_argument("--" + name.replace("_", "-"), dest=AXIS + name, metavar="N", help=study.axes[name].meaning)
+
+
+def _study(name: str) -> Study:
+    from transpose_study.registry import Study
+
+    return Study(Path("kernels") / name / "variants.yaml")
+
+
+def run_diagnose(args: argparse.Namespace, log: Log) -> None:
+    """Print the page."""
+    from transpose_study.analysis.diagnose import facts_of, find_row, judge, page
+    from transpose_study.cli.diagnose_tables import measured, recorded
+
+    study = _study(args.study)
+    variant = study.variant(args.variant)
+    if variant.source is None:
+        raise StudyError(f"{variant.name} has no kernel to diagnose", where=str(study.path))
+    rate = args.transfer_gb_s
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise StudyError(f"is {rate:g}; a rate is above 0", where="--transfer-gb-s")
+    if args.measure and args.run:
+        raise StudyError("and --measure exclude each other: what is measured has a folder of its own", where="--run")
+    axes = _axes(study, variant, args)
+    tables = measured(study, variant, args.shape, _fixed(axes), log) if args.measure else recorded(study, variant, args.run)
+    with tables as (folder, origin):
+        key, choice = find_row(folder, study, variant.name, args.shape, axes)
+        facts = facts_of(folder, key)
+    place = study.group_name({a: key[a] for a in study.group_axes})
+    values = "".join(f", {a} {key[a]}" for a in variant.takes)
+    others = f"; the slowest of {choice} that were measured, options name another" if choice > 1 else ""
+    head = [f"{variant.name}{values} at {place}: {variant.title}", f"{facts.gpu['name']}, {origin}{others}"]
+    print("\n".join([*head, "", *page(judge(facts), facts, rate)]))
+
+
+def _axes(study: Study, variant: Variant, args: argparse.Namespace) -> dict[str, tuple[str, bool]]:
+    """Values of the axes: the user's, else the noise-floor cell's. An axis that has neither is left out."""
+    axes = {}
+    for name in variant.takes:
+        value, usual = getattr(args, AXIS + name), study.noise_floor.get(name)
+        if value is not None or usual is not None:
+            axes[name] = (str(usual) if value is None else value, value is not None)
+    given = [n.removeprefix(AXIS) for n, v in vars(args).items() if n.startswith(AXIS) and v is not None]
+    foreign = [n for n in given if n not in variant.takes]
+    if foreign:
+        raise StudyError(f"{variant.name} does not take the axis {foreign[0]}", where=f"--{foreign[0].replace('_', '-')}")
+    return axes
+
+
+def _fixed(axes: Mapping[str, tuple[str, bool]]) -> dict[str, str]:
+    return {name: value for name, (value, _) in axes.items()}
