@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transpose_study.analysis.diagnose.facts import TABLES
-from transpose_study.archive.container import Container
+from transpose_study.container import Container
 from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
