@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
-from report.conftest import REPLAYED, markdown, sections
-from synthetic import base_config
+from report.conftest import REPLAYED, editions, markdown, sections
+from synthetic import base_config, make_run, read_rows
+from transpose_study.analysis import aggregate
+from transpose_study.analysis.judge import judge
 from transpose_study.experiment import Experiment
+from transpose_study.records import write_csv
 
 Make = Callable[..., Experiment]
 DENIED = "no permission for counters (ERR_NVGPUCTRPERM): set NVreg_RestrictProfilingToAdminUsers=0"
@@ -66,6 +70,24 @@ def test_a_replay_says_so_first(make: Make) -> None:
         "> **Replay** of the archive `synthetic-gpu-2026-01-01.crate.zip`, recorded on 2026-01-01 on Synthetic GPU. "
         "Nothing was measured on the machine that made this page."
     )
+
+
+def test_what_an_archive_lacks_is_said_once(tmp_path: Path) -> None:
+    """A variant that is in the registry and in no raw file of the replayed archive, at any shape."""
+    experiment = make_run(tmp_path / "transpose", archive=REPLAYED)
+    for path in (tmp_path / "transpose" / "raw").rglob("*.csv"):
+        columns, rows = read_rows(path)
+        write_csv(path, columns, [r for r in rows if r["variant"] != "tiled_xor"])
+    aggregate(experiment)
+    judge(experiment)
+    texts = editions(experiment)
+    banner = [line for line in texts[0].splitlines() if line.startswith("> ") and "`tiled_xor_b8`" in line]
+    groups = list(experiment.groups)
+    assert len(groups) > 1 and len(banner) == 1
+    assert banner[0].startswith(f"> At {', '.join(groups[:-1])} and {groups[-1]}, not measured: `tiled_xor_b4`, `tiled_xor_b8`")
+    assert banner[0].endswith(f": not in {REPLAYED}.")
+    assert not re.search("not measured[^.|]*not measured:", texts[0], re.IGNORECASE)
+    assert not re.search("未测量[^。|]*未测量：", texts[1]) and f"不在 {REPLAYED} 中" in texts[1]
 
 
 def test_other_configurations_are_written_too(make: Make) -> None:

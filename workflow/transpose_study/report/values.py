@@ -12,8 +12,8 @@ from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_csv, read_json
 from transpose_study.registry import Cell
-from transpose_study.report.texts import Text, text
-from transpose_study.report.wording import PREDICTED, PUBLISHED, Amount, missing
+from transpose_study.report.texts import Listing, Text, text
+from transpose_study.report.wording import PREDICTED, PUBLISHED, Amount, missing, why
 
 RUN_VARIABLE = "TRANSPOSE_STUDY_RUN"
 ROOT_VARIABLE = "TRANSPOSE_STUDY_ROOT"
@@ -181,17 +181,19 @@ class Results:
         floor = self.noise_floor(mode)
         return floor.number / 100 if floor.known else 0.0
 
-    def absences(self) -> list[tuple[str, str, str, list[str]]]:
-        """Cells that were not timed: (group, status, reason, kernel names), in the order of the tables."""
-        found: dict[tuple[str, str, str], list[str]] = {}
+    def absences(self) -> list[tuple[Listing, str, str, list[str]]]:
+        """Cells that were not timed: (groups, status, reason, kernel names) in the order of the tables; groups that lack the same are one."""
+        found: dict[tuple[str, str, str], dict[str, None]] = {}
         for group in self.experiment.groups:
             for cell in self.cells(group):
                 for mode in self.experiment.config.timing.cache_modes:
                     status, reason = self.status(cell, mode)
-                    names = found.setdefault((group, status, reason), []) if status != "ok" else [self.label(cell)]
-                    if self.label(cell) not in names:
-                        names.append(self.label(cell))
-        return [(*key, names) for key, names in found.items()]
+                    if status != "ok":
+                        found.setdefault((group, status, why(reason)), {})[self.label(cell)] = None
+        alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        for (group, status, reason), names in found.items():
+            alike.setdefault((status, reason, tuple(names)), []).append(group)
+        return [(Listing(groups), status, reason, list(names)) for (status, reason, names), groups in alike.items()]
 
     def counter_absences(self) -> dict[str, tuple[int, int]]:
         """Why counters are missing from cells that were timed: reason -> (figures missing, all figures)."""
@@ -202,7 +204,7 @@ class Results:
         counts: dict[str, int] = {}
         for row in rows:
             if row["mean"] == "":
-                counts[row["reason"]] = counts.get(row["reason"], 0) + 1
+                counts[why(row["reason"])] = counts.get(why(row["reason"]), 0) + 1
         return {reason: (count, len(rows)) for reason, count in sorted(counts.items())}
 
     def launches(self, group: str) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from transpose_study.report.page import DASH, Page
 from transpose_study.report.texts import EMPTY, Listing, Message, Part, Text, text
 from transpose_study.report.values import Row
-from transpose_study.report.wording import Amount, missing, number
+from transpose_study.report.wording import Amount, missing, number, why
 
 HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED = "holds", "does not hold", "cannot be told", "not measured"
 VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)
@@ -147,7 +147,7 @@ class Verdicts:
         said: list[Part] = []
         if row["verdict"] in (CANNOT_BE_TOLD, NOT_MEASURED):
             reasons = dict.fromkeys(r["reason"] for r in rows if r["verdict"] == row["verdict"] and r["reason"])
-            said += [Message(r) for r in list(reasons)[:2] or [row["reason"]] if r]
+            said += [Message(why(r)) for r in list(reasons)[:2] or [row["reason"]] if r]
         elif row["verdict"] == DOES_NOT_HOLD and len(rows) > 1:
             said.append(text("{n} of {m} comparisons fail", n=sum(r["verdict"] == DOES_NOT_HOLD for r in rows), m=len(rows)))
         said += [Message(row[k]) for k in ("note", "changed") if row.get(k)]

@@ -95,9 +95,14 @@ class Amount:
         return replace(self, name=name)
 
 
+def why(reason: str) -> str:
+    """A table's reason for whoever says himself that nothing was measured: without those words at its beginning."""
+    return reason.removeprefix("not measured: ")
+
+
 def missing(name: str | Text, reason: str, unit: str = "") -> Amount:
     """A figure that is not there."""
-    return Amount(None, unit, name, reason=reason)
+    return Amount(None, unit, name, reason=why(reason))
 
 
 def quotient(top: Amount, bottom: Amount, *, unit: str = "", name: str | Text = "", scale: float = 1) -> Amount:
