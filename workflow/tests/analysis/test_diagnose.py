@@ -7,11 +7,14 @@ import pytest
 import yaml
 from live_run import STANDIN
 from projects import ROOT
-from transpose_study.analysis.diagnose import facts_of, judge
+from transpose_study.analysis.diagnose import facts_of, find_row, judge
+from transpose_study.analysis.diagnose.facts import ESTIMATED, TABLES
 from transpose_study.analysis.diagnose.limits import LIMITERS, LIMITS, PCIE_GB_S, STALLS
 from transpose_study.cli import main
+from transpose_study.container import Container
 from transpose_study.metrics import load_metrics
 from transpose_study.records import write_csv, write_yaml
+from transpose_study.registry import Study
 
 ARCHIVE = ROOT / yaml.safe_load((ROOT / "config" / "config.yaml").read_text())["replay"]
 
@@ -98,9 +101,10 @@ def stated(tmp_path):
         write_yaml(tmp_path / "run_config.yaml", {"config": {"study": "transpose"}, "target": {"gpu": gpu}})
         rows = [{**key, "quantity": q, "mean": v, "reason": "" if v is not None else reason} for q, v in (QUIET | counters).items()]
         write_csv(tmp_path / "tables" / "counters.csv", [*key, "quantity", "mean", "reason"], rows)
-        timing = {"status": "ok", "median_us": time_us, "bandwidth_gb_s": 128e3 / time_us, "footprint_to_l2": 128.0}  # 128 MB: 64 in, 64 out
+        timing = {"status": "ok", "median_us": time_us, "bandwidth_gb_s": 128e3 / time_us, "sm_clock_mhz": 1000}
+        timing["footprint_to_l2"] = 128.0  # 128 MB: 64 in, 64 out
         times = [{**key, "cache_mode": m, **timing} for m in ("hot", "cold")]
-        names = [*key, "cache_mode", "status", "reason", "median_us", "bandwidth_gb_s", "footprint_to_l2"]
+        names = [*key, "cache_mode", "status", "reason", "median_us", "bandwidth_gb_s", "footprint_to_l2", "sm_clock_mhz"]
         write_csv(tmp_path / "tables" / "timings.csv", names, times)
         write_csv(tmp_path / "tables" / "occupancy.csv", [*key, "warps_per_block"], [{**key, "warps_per_block": 8}])
         rows = [{**key, "quantity": q, "predicted": v} for q, v in (predicted or {}).items()]
@@ -148,12 +152,38 @@ def test_each_limiter_from_stated_counters(stated, changed, limiter, because):
     assert found.limiter == limiter and because in found.because
 
 
-def test_without_counters_time_may_still_tell(stated):
-    nothing = dict.fromkeys(QUIET)
-    assert verdict(stated(**nothing)).limiter == ""
-    assert "ncu was not found" in verdict(stated(**nothing)).because
-    fast = verdict(stated(time_us=75.0, **nothing))  # 128 MB in 75 us are 1707 GB/s of 2000
-    assert fast.limiter == "DRAM" and "1,707 GB/s with a displaced L2 are 85 % of the nominal peak" in fast.because
+def test_without_throughputs_counts_and_time_tell(stated, capsys, monkeypatch):
+    """A share of a peak is what was done over what 100 SMs at 1 GHz can do in the time: 10^5 cycles in 100 us, 10^7 of all SMs."""
+    monkeypatch.chdir(ROOT)
+    none = dict.fromkeys(QUIET)
+    assert verdict(stated(time_us=200.0, **none)).limiter == ""  # 128 MB in 200 us are 32 % of 2000 GB/s, and nothing else is known
+    assert "what the warps wait for was not measured, nor l2_own_throughput_pct" in verdict(stated(time_us=200.0, **none)).because
+    assert verdict(stated(time_us=75.0, **none)).limiter == "DRAM"  # 85 %
+    counts = {"threads_per_instruction": 32, "profiled_duration_ns": 200e3}
+    assert verdict(stated(time_us=200.0, **{**none, **counts, "warp_instructions": 4 * 2e7 * 0.9})).limiter == "issue"
+    found = verdict(stated(time_us=200.0, **{**none, **counts, "shared_wavefronts_exact": 1.7e7, "shared_wavefronts_ideal": 1e6}))
+    assert found.limiter == "L1/shared" and "l1tex_throughput_pct is 85.0 %" in found.because
+    folder = stated(time_us=200.0, predicted={"warp_instructions": 4 * 2e7 * 0.9}, **none)  # without ncu
+    assert "issue_active_pct 90 % >= 80 % reached, from counts and time" in diagnose(capsys, "tiled", "--run", folder)[1]
+
+
+def test_estimates_agree_with_the_recorded_counters(tmp_path):
+    """At 16384 x 16384, where starting and ending do not count: DRAM within a point where each byte moves once, issue within two."""
+    container = Container(ARCHIVE)
+    for name in ("run_config.yaml", *(f"tables/{t}.csv" for t in TABLES)):
+        container.extract(name, tmp_path / name)
+    study = Study(ROOT / "kernels" / "transpose" / "variants.yaml")
+    cells = [("copy_vectorized", {}), *((v, {"block_rows": ("8", True)}) for v in ("tiled", "tiled_padded", "tiled_rotated"))]
+    keys = [find_row(tmp_path, study, v, "16384x16384", axes)[0] for v, axes in cells]
+    measured = [facts_of(tmp_path, k) for k in keys]
+    table = tmp_path / "tables" / "counters.csv"
+    rows = [r for r in csv.DictReader(table.read_text().splitlines()) if not r["quantity"].endswith(("_throughput_pct", "issue_active_pct"))]
+    write_csv(table, list(rows[0]), rows)
+    for with_counters, key in zip(measured, keys, strict=True):
+        estimated = facts_of(tmp_path, key)
+        for name, off in (("dram_throughput_pct", 1), ("issue_active_pct", 2)):
+            assert estimated[name].source == ESTIMATED and abs(estimated.value(name) - with_counters.value(name)) < off
+        assert 0 < estimated.value("l1tex_throughput_pct") <= with_counters.value("l1tex_throughput_pct")
 
 
 def test_predicted_values_fill_in_and_are_marked(stated, capsys, monkeypatch):
@@ -195,13 +225,13 @@ def test_the_slowest_is_chosen_and_said(monkeypatch, capsys):
         (["tiled", "--run", ARCHIVE, "--shape", "5x5"], "--shape: 5x5 was not measured hint: measured: 1024x1024"),
         (["tiled", "--run", ARCHIVE, "--block-rows", "7"], "--block-rows: 7 was not measured hint: measured: 4, 8, 16, 32"),
         (["copy", "--run", ARCHIVE, "--block-rows", "8"], "--block-rows: copy does not take the axis block_rows"),
-        (["tiled", "--run", "results"], "results: has no run_config.yaml hint: snakemake --cores 1 all"),
+        (["tiled", "--run", "results"], "results: has no run_config.yaml hint: snakemake --cores 1 transpose makes a run"),
         (["tiled", "--run", "results/none.crate.zip"], "has no run_config.yaml"),
         (["tiled", "--run", "README.md"], "is damaged or no zip file"),
         (["tiled", "--transfer-gb-s", "0"], "--transfer-gb-s: is 0; a rate is above 0"),
         (["tiled", "--transfer-gb-s", "nan"], "a rate is above 0"),
         (["tiled", "--study", "transpos"], "kernels/transpos/variants.yaml"),
-        (["tiled", "--measure"], "--shape: a measurement needs a shape hint: such as 4096x4096"),
+        (["tiled", "--measure"], "--shape: a measurement needs a shape hint: configured for tiled: 1024x1024, 2048x2048"),
         (["tiled", "--measure", "--shape", "4096"], "'4096' is no shape"),
         (["tiled", "--measure", "--shape", "64x64", "--block-rows", "x"], "is 'x', which is no whole number"),
         (["tiled", "--measure", "--run", "results"], "exclude each other"),
@@ -218,6 +248,14 @@ def test_another_study_s_run_is_refused(stated, monkeypatch, capsys):
     folder = stated()
     write_yaml(folder / "run_config.yaml", {"config": {"study": "other"}, "target": {"gpu": {}}})
     assert "is a run of the study other, not of transpose hint: add --study other" in diagnose(capsys, "tiled", "--run", folder)[2]
+
+
+def test_damaged_tables_are_said(stated, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert "mean of tiled is 'many', which is no number" in diagnose(capsys, "tiled", "--run", stated(dram_throughput_pct="many"))[2]
+    folder = stated()
+    write_yaml(folder / "run_config.yaml", {"config": {"study": "transpose"}, "target": {"gpu": {"name": "?"}}})
+    assert "does not say on which GPU" in diagnose(capsys, "tiled", "--run", folder)[2]
 
 
 def test_measuring_without_a_gpu_is_said(monkeypatch, capsys):

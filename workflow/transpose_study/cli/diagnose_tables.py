@@ -47,26 +47,26 @@ def _end(folder: Path) -> tuple[str, str]:
     return str(data.get("end", "") if isinstance(data, dict) else ""), str(folder)
 
 
-def _configuration(study: Study) -> Path | None:
-    """The configuration file that names this study."""
-    for path in (Path("config") / f"{study.name}.yaml", Path("config") / "config.yaml"):
-        if path.is_file():
-            data = read_yaml(path)
-            if isinstance(data, dict) and data.get("study", "transpose") == study.name:
-                return path
-    return None
+def _configuration(study: Study) -> tuple[Path | None, dict[str, Any]]:
+    """The configuration file of this study, and what it holds."""
+    for path in (Path("config") / "config.yaml", Path("config") / f"{study.name}.yaml"):
+        data = read_yaml(path) if path.is_file() else None
+        if isinstance(data, dict) and data.get("study", "transpose") == study.name:
+            return path, data
+    return None, {}
 
 
 def _replay(study: Study) -> Path | None:
-    path = _configuration(study)
-    name = read_yaml(path).get("replay") if path else None
+    name = _configuration(study)[1].get("replay")
     return Path(name) if isinstance(name, str) else None
 
 
 def _command(study: Study) -> str:
-    path = _configuration(study)
-    file = f" --configfile {path}" if path and path.name != "config.yaml" else ""
-    return f"snakemake --cores 1 all{file} makes a run; --measure measures this kernel alone, on a GPU"
+    path, _ = _configuration(study)
+    main = Path("config") / "config.yaml"
+    also = read_yaml(main).get("also") or () if main.is_file() else ()
+    file = f" --configfile {path}" if path and path != main and str(path) not in also else ""
+    return f"snakemake --cores 1 {study.name}{file} makes a run; --measure measures one kernel, on a GPU"
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[
     from transpose_study.experiment import Experiment
     from transpose_study.target import find_target
 
-    group = _group(study, shape)
+    group = _group(study, variant, shape)
     for axis in variant.takes:
         if axis not in values:
             raise StudyError(f"{variant.name} takes the axis {axis}, which has no value", hint=f"give --{axis.replace('_', '-')} N")
@@ -142,15 +142,24 @@ def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[
     yield experiment.paths.folder, f"measured now into {experiment.paths.folder}"
 
 
-def _group(study: Study, shape: str | None) -> dict[str, Any]:
-    """The group of a name such as 4096x4096, read by the study's own pattern of names."""
-    example = study.group_name(dict.fromkeys(study.group_axes, 4096))
+def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
+    """The group of that name: a configured one, else one read by the study's pattern of names. Without a name the variant's only one."""
+    configured = {}
+    for entry in _configuration(study)[1].get("shapes") or ():
+        if isinstance(entry, dict) and set(study.group_axes) <= set(entry) and variant.name in (entry.get("variants") or (variant.name,)):
+            group = {a: entry[a] for a in study.group_axes}
+            configured[study.group_name(group)] = group
+    if shape is None and len(configured) == 1:
+        return next(iter(configured.values()))
+    hint = f"configured for {variant.name}: {', '.join(configured) or 'none'}"
     if shape is None:
-        raise StudyError("a measurement needs a shape", where="--shape", hint=f"such as {example}")
-    match = re.fullmatch(study.group_name({a: f"(?P<{a}>[A-Za-z0-9_]{{1,40}}?)" for a in study.group_axes}), shape, re.ASCII)
+        raise StudyError("a measurement needs a shape", where="--shape", hint=hint)
+    if shape in configured:
+        return configured[shape]
+    match = re.fullmatch(study.group_name({a: f"(?P<{a}>[0-9]{{1,20}})" for a in study.group_axes}), shape, re.ASCII)
     if match is None:
-        raise StudyError(f"{shape!r} is no shape", where="--shape", hint=f"write it as {example}")
-    return {a: int(v) if v.isdigit() else v for a, v in match.groupdict().items()}
+        raise StudyError(f"{shape!r} is no shape", where="--shape", hint=hint)
+    return {a: int(v) for a, v in match.groupdict().items()}
 
 
 def _stages(experiment: Any, variant: Variant, log: Log) -> None:

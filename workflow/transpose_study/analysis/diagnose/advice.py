@@ -15,7 +15,10 @@ COALESCED = 4  # sectors a request of 32 lanes of 4 bytes touches at best
 def advice(verdict: Verdict, facts: Facts) -> list[str]:
     """Sentences, the most promising first."""
     if not verdict.limiter:
-        return ["Allow counters (README, Counters), or measure with --measure where they are allowed."]
+        return [
+            "Have the counters read that were not: allow them (README, Counters), or put them into a metric batch of the study "
+            "(config/metrics.yaml shows how), then measure with --measure."
+        ]
     lines = _BY_LIMITER[verdict.limiter](facts)
     return [*lines, "Since no unit is at its peak, more in flight may help too: independent loads, more resident warps."] if verdict.leads else lines
 

@@ -13,9 +13,16 @@ from transpose_study.paths import RunPaths
 from transpose_study.records import read_csv, read_yaml
 from transpose_study.registry import Study
 
-TABLES = ("counters", "timings", "occupancy", "predictions")
+TABLES = {  # and the columns of each that are read beside those that identify a cell
+    "counters": ("quantity", "mean", "reason"),
+    "timings": ("cache_mode", "status", "reason", "median_us", "bandwidth_gb_s", "footprint_to_l2", "sm_clock_mhz"),
+    "occupancy": ("warps_per_block",),
+    "predictions": ("quantity", "predicted"),
+}
 HOT, COLD = "hot", "cold"
-MEASURED, PREDICTED, COMPUTED, NOTHING = "measured", "predicted", "computed", "nothing there"
+MEASURED, PREDICTED, COMPUTED, ESTIMATED, NOTHING = "measured", "predicted", "computed", "from counts and time", "nothing there"
+SCHEDULERS = 4  # of an SM, each issuing one instruction a cycle, on every architecture since compute capability 7.0
+SECTORS_A_WAVEFRONT = 4  # of 32 bytes: the data stage of L1 moves 128 bytes a cycle
 Row = Mapping[str, str]
 
 
@@ -51,7 +58,7 @@ def find_row(folder: Path, study: Study, variant: str, shape: str | None, axes: 
     """
     path = RunPaths(folder).table("timings")
     names = study.key_columns
-    rows = [r for r in read_csv(path, [*names, "cache_mode", "median_us", "status", "reason"]) if r["variant"] == variant]
+    rows = [r for r in read_csv(path, [*names, *TABLES["timings"]]) if r["variant"] == variant]
     if not rows:
         raise StudyError(f"the run has no {variant}", where=str(path), hint="name another run with --run, or measure with --measure")
     rows = _narrow(rows, lambda r: study.group_name({a: r[a] for a in study.group_axes}), shape, "--shape")
@@ -78,36 +85,72 @@ def _narrow(rows: list[dict[str, str]], named: Callable[[Row], str], wanted: str
 def facts_of(folder: Path, key: Mapping[str, str]) -> Facts:
     """Everything known of the cell with these key columns."""
     paths = RunPaths(folder)
-    target = read_yaml(paths.run_config)["target"]
-    rows = {t: [r for r in read_csv(paths.table(t), list(key)) if all(r[c] == v for c, v in key.items())] for t in TABLES}
+    gpu = _gpu(paths)
+    rows = {t: [r for r in read_csv(paths.table(t), [*key, *more]) if all(r[c] == v for c, v in key.items())] for t, more in TABLES.items()}
     facts: dict[str, Fact] = {}
     for row in rows["predictions"]:
         if row["predicted"]:
-            facts[row["quantity"]] = Fact(float(row["predicted"]), PREDICTED)
+            facts[row["quantity"]] = Fact(_number(row, "predicted"), PREDICTED)
     for row in rows["counters"]:
         if row["mean"]:
-            facts[row["quantity"]] = Fact(float(row["mean"]))
+            facts[row["quantity"]] = Fact(_number(row, "mean"))
         else:
             facts.setdefault(row["quantity"], Fact(None, reason=row["reason"] or "not measured"))
     for row in rows["occupancy"][:1]:
-        for column in ("warps_per_block", "registers_per_thread", "shared_bytes"):
-            if row.get(column):
-                facts.setdefault(column, Fact(float(row[column])))
-    _add_timings(facts, rows["timings"], target["gpu"])
-    _add_computed(facts, target["gpu"])
-    return Facts(facts, target["gpu"])
+        if row["warps_per_block"]:
+            facts.setdefault("warps_per_block", Fact(_number(row, "warps_per_block")))
+    _add_timings(facts, rows["timings"], gpu)
+    _add_estimates(facts, gpu)
+    _add_computed(facts, gpu)
+    return Facts(facts, gpu)
+
+
+def _gpu(paths: RunPaths) -> dict[str, Any]:
+    try:
+        gpu: dict[str, Any] = read_yaml(paths.run_config)["target"]["gpu"]
+        return gpu | {name: float(gpu[name]) for name in ("sm_count", "l2_bytes", "peak_gb_s")}
+    except (TypeError, KeyError, ValueError):
+        raise StudyError("does not say on which GPU the run was measured", where=str(paths.run_config)) from None
+
+
+def _number(row: Row, column: str) -> float:
+    try:
+        return float(row[column])
+    except ValueError:
+        raise StudyError(f"{column} of {row['variant']} is {row[column]!r}, which is no number", where="the run's tables") from None
 
 
 def _add_timings(facts: dict[str, Fact], rows: Sequence[Row], gpu: Mapping[str, Any]) -> None:
     by_mode = {r["cache_mode"]: r for r in rows if r["median_us"]}
     for mode, row in by_mode.items():
-        facts[f"time_{mode}_us"] = Fact(float(row["median_us"]))
-        facts[f"bandwidth_{mode}_gb_s"] = Fact(float(row["bandwidth_gb_s"]))
+        facts[f"time_{mode}_us"] = Fact(_number(row, "median_us"))
+        facts[f"bandwidth_{mode}_gb_s"] = Fact(_number(row, "bandwidth_gb_s"))
     first = by_mode.get(HOT) or next(iter(by_mode.values()))
-    facts["time_us"] = Fact(float(first["median_us"]))
-    facts["effective_bytes"] = Fact(float(first["bandwidth_gb_s"]) * float(first["median_us"]) * 1e3, COMPUTED)
-    if first.get("footprint_to_l2"):  # input and output together
-        facts["host_bytes"] = Fact(float(first["footprint_to_l2"]) * float(gpu["l2_bytes"]), COMPUTED)
+    facts["time_us"] = Fact(_number(first, "median_us"))
+    facts["effective_bytes"] = Fact(_number(first, "bandwidth_gb_s") * _number(first, "median_us") * 1e3, COMPUTED)
+    facts["host_bytes"] = Fact(_number(first, "footprint_to_l2") * gpu["l2_bytes"], COMPUTED)  # input and output together
+    clock = by_mode.get(COLD, first)["sm_clock_mhz"]
+    facts["sm_clock_mhz"] = Fact(_number(first, "sm_clock_mhz") if clock else float(gpu["clock_khz"]) / 1e3)
+
+
+def _add_estimates(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
+    """Shares of a peak that no counter gave, from counts (measured or predicted) and time; what is not counted makes them too low."""
+
+    def known(name: str) -> float | None:
+        return facts.get(name, Fact(None)).value
+
+    def estimate(name: str, done: float | None, peak: float | None) -> None:
+        if known(name) is None and done is not None and peak:
+            facts[name] = Fact(100 * done / peak, ESTIMATED)
+
+    profiled, cold, clock = known("profiled_duration_ns"), known(f"time_{COLD}_us"), known("sm_clock_mhz")
+    time = profiled / 1e3 if profiled else cold
+    cycles = gpu["sm_count"] * time * clock if time and clock else None  # of all SMs
+    estimate("issue_active_pct", known("warp_instructions"), SCHEDULERS * cycles if cycles else None)
+    sectors = [known(f"global_{way}_sectors") or 0.0 for way in ("load", "store")]
+    wavefronts = known("shared_wavefronts_exact")
+    estimate("l1tex_throughput_pct", None if wavefronts is None else wavefronts + sum(sectors) / SECTORS_A_WAVEFRONT, cycles)
+    estimate("dram_throughput_pct", known("host_bytes"), gpu["peak_gb_s"] * cold * 1e3 if cold else None)
 
 
 def _add_computed(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
@@ -123,7 +166,7 @@ def _add_computed(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
         except ZeroDivisionError:
             facts[name] = Fact(None, NOTHING, f"{inputs[-1]} is 0")
 
-    facts["sm_count"] = Fact(float(gpu["sm_count"]))
+    facts["sm_count"] = Fact(gpu["sm_count"])
     busiest = ("memory_throughput_pct",) if facts.get("memory_throughput_pct", Fact(None)).value is not None else ()
     compute("l2_own_throughput_pct", ("l2_throughput_pct", *busiest), lambda *values: min(values))
     compute("shared_conflict_ways", ("shared_wavefronts_exact", "shared_wavefronts_ideal"), lambda exact, ideal: exact / ideal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from transpose_study.analysis.diagnose.advice import advice
-from transpose_study.analysis.diagnose.facts import COLD, HOT, NOTHING, PREDICTED, Facts
+from transpose_study.analysis.diagnose.facts import COLD, ESTIMATED, HOT, NOTHING, PREDICTED, Facts
 from transpose_study.analysis.diagnose.limits import PCIE_ASSUMED, PCIE_GB_S
 from transpose_study.analysis.diagnose.verdict import Evidence, Verdict
 
@@ -52,7 +52,7 @@ def _evidence(row: Evidence, limiter: str) -> list[str]:
     threshold = f"{limit.sign} {limit.threshold:g} {limit.unit}"
     no_value = "none" if fact.source == NOTHING else "not measured"
     shown = no_value if fact.value is None else f"{_number(fact.value)} {limit.unit}"
-    remarks = [r for r in ("reached" if row.reached else "", PREDICTED if fact.source == PREDICTED else "") if r]
+    remarks = [r for r in ("reached" if row.reached else "", fact.source if fact.source in (PREDICTED, ESTIMATED) else "") if r]
     line = f"{'>' if row.reached else ' '} {limiter:11}{limit.key:30}{shown:>13}  {threshold:13}{', '.join(remarks)}"
     lines = [line.rstrip(), *_wrapped(limit.reason, " " * 13 + "why: ", " " * 18)]
     return lines + (_wrapped(fact.reason, " " * 13 + f"{no_value}: ", " " * 18) if fact.value is None else [])

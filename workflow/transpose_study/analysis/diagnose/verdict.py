@@ -16,7 +16,6 @@ from transpose_study.analysis.diagnose.limits import (
     ISSUE,
     L1,
     L2,
-    LATENCY,
     LAUNCH,
     LEADING,
     LIMITS,
@@ -68,10 +67,9 @@ def judge(facts: Facts) -> Verdict:
     if leads:
         limiter = UNITS[str(busiest)]
         because = f"at {value:.1f} % ({busiest}) it is the busiest unit, though below the {SATURATED} % at which one has little left to give"
-    elif not limiter and busiest is None:
-        because = f"no throughput was measured: {facts['dram_throughput_pct'].reason}"
     elif not limiter:
-        limiter, because = _without_busy_unit(facts, {e.limit.key: e for e in evidence}, f"no unit is at {LEADING} % of its peak ({busiest} leads)")
+        so_far = f"no unit is at {LEADING} % of its peak ({busiest} leads)" if busiest else "no unit's throughput is known"
+        limiter, because = _without_busy_unit(facts, {e.limit.key: e for e in evidence}, so_far)
     return Verdict(limiter, because, leads, evidence)
 
 
@@ -80,8 +78,6 @@ def _before_leading(facts: Facts, evidence: dict[str, Evidence]) -> tuple[str, s
     busiest, value = _busiest(facts, MEMORY)
     if busiest and value >= SATURATED:
         return UNITS[busiest], f"{busiest} is {value:.1f} %, and from {SATURATED} % of its sustained peak on a unit has little left to give"
-    if busiest is None and (reached := _by_time(facts)):
-        return DRAM, reached
     for key, limiter, what in (
         ("waves", LAUNCH, "the grid is {:.2g} waves of blocks"),
         ("time_us", LAUNCH, "a launch takes {:.3g} us"),
@@ -104,7 +100,8 @@ def _without_busy_unit(facts: Facts, evidence: dict[str, Evidence], so_far: str)
                 return OCCUPANCY, f"{so_far}, and {key} is {found.fact.value:.1f} %, below {found.limit.threshold:g} %"
     shares = {k: v for k in STALLS if (v := facts.value(k)) is not None}
     if not shares:
-        return LATENCY, f"{so_far}; what the warps wait for was not measured"
+        unknown = [k for k in UNITS if facts.value(k) is None]
+        return "", f"{so_far}, but what the warps wait for was not measured" + (f", nor {', '.join(unknown)}" if unknown else "")
     first, second, *_ = sorted(shares, key=lambda k: -shares[k])
     limiter, _, what = STALLS[first]
     return limiter, f"{so_far}; of the waiting warps {shares[first]:.0f} % wait for {what}, {shares[second]:.0f} % for {STALLS[second][2]}"
@@ -118,11 +115,3 @@ def _busiest(facts: Facts, limiters: tuple[str, ...]) -> tuple[str | None, float
     top = max(known.values())
     name = next(k for k, v in known.items() if v >= top - TIE)
     return name, known[name]
-
-
-def _by_time(facts: Facts) -> str:
-    """Without counters: the bandwidth that the timing with a displaced L2 gives, against the nominal peak."""
-    bandwidth, peak = facts.value("bandwidth_cold_gb_s"), float(facts.gpu["peak_gb_s"])
-    if bandwidth is None or 100 * bandwidth / peak < SATURATED:
-        return ""
-    return f"no counter was measured, and {bandwidth:,.0f} GB/s with a displaced L2 are {100 * bandwidth / peak:.0f} % of the nominal peak"
