@@ -1,0 +1,23 @@
+// branch_short: a branch around one instruction or two; some lanes take the square root, the others the sine.
+//
+// Rule: a warp whose lanes take both ways executes both, one after the other, however few lanes take one of them.
+// Access pattern: 32 rounds; in round k the `lanes` lanes (lane + k) % 32 < lanes take the square root, the others the sine.
+// Counters: TO BE SAID
+// Preconditions: blocks of 256 threads; 0 <= lanes <= 32; zero is 0.
+
+#include "paths.cuh"
+
+extern "C" __global__ void branch_short(const unsigned* __restrict__ in, unsigned* __restrict__ out, int lanes, unsigned zero) {
+    const int thread = blockIdx.x * 256 + threadIdx.x;
+    const unsigned word = in[thread];
+    float x = number_of(word);
+#pragma unroll
+    for (int k = 0; k < 32; ++k) {
+        if ((threadIdx.x + k) % 32 < lanes) {
+            x = root(x);
+        } else {
+            x = sine(x);
+        }
+    }
+    out[thread] = keep(word, x, zero);
+}
