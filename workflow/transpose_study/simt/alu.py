@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from transpose_study.simt import floats
-from transpose_study.simt.bitwise import bitwise, invert, predicates, table3
+from transpose_study.simt.bitwise import bit_field, bitwise, invert, predicates, table3
 from transpose_study.simt.floats import FLOAT
 from transpose_study.simt.memory import LOCAL_WINDOW, SHARED_WINDOW
 from transpose_study.simt.ptx import TYPE_BYTES, Instruction, Operand, Pair, Vec
@@ -243,6 +243,8 @@ def _bit_field(m: Reader, ins: Instruction) -> Result:
     kind = kind_of(ins)
     bits, unsigned = _bits(kind), UNSIGNED[_bits(kind)]
     *numbers, position, length = [m.read(o, bits if i < len(ins.operands) - 3 else 32) for i, o in enumerate(ins.operands[1:])]
+    if kind[0] != "s" and any(v.k is not None for v in numbers) and all(v.why is None and v.base.size == 1 for v in (position, length)):
+        return bit_field(m.affine, ins.opcode, numbers, *(int(v.base[0, 0]) & 0xFF for v in (position, length)))
 
     def run(*raw: np.ndarray) -> np.ndarray:
         *values, at, size = raw

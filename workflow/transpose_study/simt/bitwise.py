@@ -25,6 +25,8 @@ def bitwise(affine: Affine, op: str, a: Value, b: Value) -> Value:
     """``a op b`` for ``op`` in and, or, xor, on integers or on predicates."""
     if bool in (a.base.dtype, b.base.dtype):
         return predicates(op, a, b)
+    if op == "and" and (zero := _known_zero(a, b)) is not None:
+        return zero
     if a is LOADED or b is LOADED:
         return LOADED
     if a.k is None and b.k is None:
@@ -38,6 +40,13 @@ def bitwise(affine: Affine, op: str, a: Value, b: Value) -> Value:
     if op != "and" and (sum_ := _disjoint(affine, a, b) or _disjoint(affine, b, a)) is not None:
         return sum_
     return _opaque(a, b, None)
+
+
+def _known_zero(*values: Value) -> Value | None:
+    """One of ``values`` that is 0 in every lane, where another is not known: it decides what a conjunction is."""
+    if any(v.why is not None for v in values):
+        return next((v for v in values if v.k is None and v.why is None and not v.base.any()), None)
+    return None
 
 
 def predicates(op: str, a: Value, b: Value) -> Value:
@@ -105,9 +114,20 @@ def _opaque(a: Value, b: Value, hint: Hint | None) -> Value:
     return Value(a.base, None, why if known is None else np.maximum(why, known), all_hints(a, b) + ((hint,) if hint else ()))
 
 
+def bit_field(affine: Affine, opcode: str, numbers: list[Value], position: int, length: int) -> Value:
+    """``bfe`` of a number, or ``bfi`` of one number into another, by shifts and masks, which stay affine where they can."""
+    bits = numbers[-1].bits
+    field = constant((1 << length) - 1, bits)
+    if opcode == "bfe":
+        return bitwise(affine, "and", affine.shift_right(numbers[0], constant(position, 32), signed=False), field)
+    hole = affine.shift_left(field, constant(position, 32))
+    put = bitwise(affine, "and", affine.shift_left(numbers[0], constant(position, 32)), hole)
+    return bitwise(affine, "or", put, bitwise(affine, "and", numbers[1], invert(affine, hole)))
+
+
 def table3(affine: Affine, a: Value, b: Value, c: Value, table: int) -> Value:
     """The three-input function ``table`` (bit 4a + 2b + c) of every bit position, as lop3 computes it."""
-    if all(v.k is None and v is not LOADED for v in (a, b, c)):
+    if all(v.k is None and v is not LOADED for v in (a, b, c)) and _known_zero(a, b, c) is None:
         return Value(_sum_of_products(a.base, b.base, c.base, table), None, worst(a, b, c), all_hints(a, b, c))
     for position, zero in enumerate((a, b, c)):  # a zero operand leaves a two-input table
         if zero is not LOADED and zero.k is None and zero.why is None and not zero.base.any():

@@ -1,9 +1,10 @@
 """Memory counters of an execution: requests, sectors, shared-memory wavefronts, barriers and warps.
 
 Knows accesses (addresses of 32 lanes) and the hardware's rules, nothing of instructions. The rules: global memory moves in
-sectors of 32 bytes; shared memory has 32 banks of 4 bytes; 4-byte accesses (and smaller) are served in one phase of 32
-lanes, 8-byte accesses in two of 16, 16-byte accesses in four of 8; in a phase each bank delivers one word a wavefront, and
-lanes that read the same word share it (NVIDIA, CUDA C++ Programming Guide, "Shared Memory" of each compute capability).
+sectors of 32 bytes, four of which make a line of the caches; shared memory has 32 banks of 4 bytes; 4-byte accesses (and
+smaller) are served in one phase of 32 lanes, 8-byte accesses in two of 16, 16-byte accesses in four of 8; in a phase each bank
+delivers one word a wavefront, and lanes that read the same word share it (NVIDIA, CUDA C++ Programming Guide, "Shared Memory"
+of each compute capability).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from transpose_study.simt.machine import Machine
 
 SECTOR_BYTES = 32
+LINE_BYTES = 128  # of L1 and L2 on every architecture since compute capability 7.0; a request looks up one tag for each line
 BANKS = 32
 WORD_BYTES = 4
 
@@ -28,8 +30,16 @@ def sectors(address: np.ndarray, mask: np.ndarray, width: int) -> np.ndarray:
 
     Accesses of at most 32 bytes that are aligned to their own width lie in one sector each.
     """
-    numbers = np.where(mask, address // SECTOR_BYTES, -1)
-    ordered = np.sort(numbers, axis=1)
+    return _distinct(address // SECTOR_BYTES, mask)
+
+
+def lines(address: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Distinct 128-byte lines that each row's active lanes touch; shapes and alignment as in :func:`sectors`."""
+    return _distinct(address // LINE_BYTES, mask)
+
+
+def _distinct(numbers: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    ordered = np.sort(np.where(mask, numbers, -1), axis=1)
     new = np.diff(ordered, axis=1) != 0
     return new.sum(1) + (ordered[:, 0] != -1)
 
@@ -87,11 +97,12 @@ class MemoryCounters:
         self.count(f"{name}_requests", access.mask.any(1) * self.rows)
         if self._differs(access, machine, SECTOR_BYTES):
             return
-        phases = self._phases(access, SECTOR_BYTES)
-        total = np.zeros(self.batch.warps, np.int64)
-        for phase, weight in phases:
-            total += sectors(access.address + phase, access.mask, access.width) * weight
-        self.count(f"{name}_sectors", total)
+        in_sectors, in_lines = np.zeros(self.batch.warps, np.int64), np.zeros(self.batch.warps, np.int64)
+        for phase, weight in self._phases(access):
+            in_sectors += sectors(access.address + phase, access.mask, access.width) * weight
+            in_lines += lines(access.address + phase, access.mask) * weight
+        self.count(f"{name}_sectors", in_sectors)
+        self.count(f"{name}_lines", in_lines)
         self.count(f"{name}_bytes", access.mask.sum(1) * access.width * self.rows)
         self._extend_reach(access, machine)
 
@@ -135,8 +146,12 @@ class MemoryCounters:
             return not (access.mask & machine.lock.alive).any()
         return False
 
-    def _phases(self, access: Access, unit: int) -> list[tuple[int, np.ndarray]]:
-        """(shift, blocks of each row) for every shift modulo ``unit`` that the blocks of a box give to its addresses."""
+    def _phases(self, access: Access) -> list[tuple[int, np.ndarray]]:
+        """(shift in bytes, blocks of each row) for every shift within a line that the blocks of a box give to its addresses.
+
+        Shifts are multiples of the access's width, to which addresses are aligned.
+        """
+        unit = LINE_BYTES // access.width
         shifts = np.zeros((self.batch.warps, unit), np.int64)
         shifts[:, 0] = 1
         moved = False
@@ -144,7 +159,7 @@ class MemoryCounters:
             if coefficient is None:
                 continue
             per_row = np.broadcast_to(coefficient, access.mask.shape)
-            step = np.take_along_axis(per_row, access.mask.argmax(1)[:, None], axis=1)[:, 0] % unit
+            step = np.take_along_axis(per_row, access.mask.argmax(1)[:, None], axis=1)[:, 0] % LINE_BYTES // access.width
             count = np.repeat(self.batch.counts[:, axis], self.batch.warps_per_block)
             if not step.any():
                 shifts *= count[:, None]
@@ -153,7 +168,7 @@ class MemoryCounters:
             shifts = _turn(shifts, step, count, unit)
         if not moved:
             return [(0, self.rows)]
-        return [(shift, shifts[:, shift]) for shift in range(unit) if shifts[:, shift].any()]
+        return [(shift * access.width, shifts[:, shift]) for shift in range(unit) if shifts[:, shift].any()]
 
 
 def _turn(shifts: np.ndarray, step: np.ndarray, count: np.ndarray, unit: int) -> np.ndarray:

@@ -33,9 +33,13 @@ _MEMORY = words("LDG STG LDS STS LD ST LDL STL ATOM ATOMG ATOMS RED REDG")
 
 @dataclass
 class Issued:
-    """Warp instructions issued over a grid: by opcode, and how many of the memory instructions had an active lane."""
+    """Warp instructions issued over a grid: by opcode, and how many of the memory instructions had an active lane.
+
+    ``threads``: the active lanes of each, summed, whatever their guards say: what ``smsp__thread_inst_executed`` counts.
+    """
 
     total: int = 0
+    threads: int = 0
     by_opcode: Counter[str] = field(default_factory=Counter)
     effective: Counter[str] = field(default_factory=Counter)
     warps: int = 0
@@ -54,6 +58,7 @@ class SassMachine:
         self.killed = np.zeros(len(batch.boxes), bool)
         self.issued = np.zeros((len(code.instructions), len(batch.boxes)), np.int64)
         self.effective = np.zeros_like(self.issued)
+        self.threads = np.zeros(len(batch.boxes), np.int64)
         self.unmodelled: set[str] = set()
         self.full = True
         starts = set(code.labels.values()) | {0}
@@ -85,6 +90,8 @@ class SassMachine:
                     self.issued[start:index] += boxes
                     self.lock.go(index, mask & self.lock.alive)
                     break
+            count = index - start + (ins.opcode in _CONTROL)
+            self.threads += mask.sum(1).reshape(len(self.batch.boxes), -1).sum(1) * count
             executed = within_limit(executed, index - start + 1, self.code.name)
         if self.lock.faults or self.lock.alive.any():
             raise StudyError("its warps wait for one another for ever", where=f"{self.code.source}, kernel {self.code.name}")
@@ -342,6 +349,7 @@ def count_instructions(code: MachineCode, launch: Launch, sizes: list[int], base
                 result.by_opcode[ins.opcode] += int(count)
             if ins.opcode in _MEMORY:
                 result.effective[ins.opcode] += int(active)
+        result.threads += int(machine.threads @ weight)
         result.warps += int(batch.warps_per_block * weight.sum())
     result.total = sum(result.by_opcode.values())
     return result
