@@ -29,7 +29,7 @@ def _different(items: list[Item]) -> list[Item]:
 Different = Annotated[list[Item], AfterValidator(_different), Field(json_schema_extra={"uniqueItems": True})]
 NAME = r"^\w[\w.-]*$"  # of a file or folder, so that it leads nowhere else
 
-RESERVED = ("archive", "compare", "rerun")  # folders of results/ that hold no run
+RESERVED = ("archive", "compare", "diagnose", "rerun")  # folders of results/ that hold no run
 
 
 class Strict(BaseModel):

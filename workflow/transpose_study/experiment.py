@@ -165,7 +165,7 @@ class Experiment:
         """The metric batches to read."""
         if not self.config.profile.enabled:
             return []
-        return list(self.batches) if self.config.profile.batches is None else self.config.profile.batches
+        return [n for n, b in self.batches.items() if not b.optional] if self.config.profile.batches is None else self.config.profile.batches
 
     def batch(self, name: str) -> Batch:
         """A metric batch by name."""

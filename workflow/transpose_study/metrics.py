@@ -45,6 +45,7 @@ class Batch:
     sections: tuple[str, ...]
     quantities: tuple[Quantity, ...]
     tool: str = "ncu"
+    optional: bool = False  # read where profile.batches names it, and not missed where it does not
 
     @property
     def digest(self) -> str:
@@ -105,7 +106,7 @@ def load_metrics(path: Path) -> dict[str, Batch]:
             Quantity(key, spec["unit"], spec["meaning"], spec["batch"], spec["metric"], spec.get("by_chip", {}))
         )
     for name, spec in data["batches"].items():
-        unknown = set(spec) - {"meaning", "cache_control", "sections", "tool"}
+        unknown = set(spec) - {"meaning", "cache_control", "sections", "tool", "optional"}
         if unknown:
             raise StudyError(f"unknown key {sorted(unknown)[0]!r}", where=f"{where}, batch {name}")
         control = spec.get("cache_control", "all")
@@ -116,5 +117,7 @@ def load_metrics(path: Path) -> dict[str, Batch]:
             raise StudyError(f"tool {tool!r} is not one of {', '.join(TOOLS)}", where=f"{where}, batch {name}")
         if tool == "kernel" and quantities[name]:
             raise StudyError("the registry names what kernels observe; this batch takes no quantities", where=f"{where}, batch {name}")
-        batches[name] = Batch(name, spec.get("meaning", name), control, tuple(spec.get("sections", ())), tuple(quantities[name]), tool)
+        batches[name] = Batch(
+            name, spec.get("meaning", name), control, tuple(spec.get("sections", ())), tuple(quantities[name]), tool, bool(spec.get("optional"))
+        )
     return batches

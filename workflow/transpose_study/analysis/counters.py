@@ -50,7 +50,8 @@ DERIVED_QUANTITIES = (
 def write_counters(run: Run) -> list[Row]:
     """Write counters.csv, one row for each configured cell and quantity, measured or not, and return its rows."""
     columns = [*run.study.key_columns, "quantity", "metric", "batch", "mean", "min", "max", "std", "launches", "unit", "reason"]
-    quantities = [q for b in run.experiment.batches.values() for q in b.quantities if q.key != BY_OPCODE]
+    read = run.experiment.batch_names()
+    quantities = [q for b in run.experiment.batches.values() if b.name in read or not b.optional for q in b.quantities if q.key != BY_OPCODE]
     metrics = _metrics_seen(run)
     rows: list[Row] = []
     for group, cell in run.all_cells():

@@ -146,6 +146,8 @@ def _memory(counts: Counts | None, issued: Issued | None, reason: str) -> list[P
         ]
     both = {k: sum(totals.get(f"shared_{way}_{k}", 0) for way in ("load", "store")) if counts else None for k in _BOTH}
     out += [Prediction(_BOTH[k], v, "wavefronts", reason) for k, v in both.items()]
+    lines = totals.get("global_load_lines", 0) + totals.get("global_store_lines", 0) if counts else None
+    out += [Prediction("global_lines", lines, "lines", reason)]
     out += [Prediction("barriers", number("barriers"), "instructions", reason), Prediction("warps_launched", number("warps"), "warps", reason)]
     return out
 
@@ -183,7 +185,10 @@ def _touched(counts: Counts, way: str) -> int:
 
 
 def _instructions(issued: Issued | None, reason: str) -> list[Prediction]:
-    out = [Prediction("warp_instructions", issued.total if issued else None, "instructions", reason)]
+    out = [
+        Prediction("warp_instructions", issued.total if issued else None, "instructions", reason),
+        Prediction("threads_per_instruction", issued.threads / issued.total if issued and issued.total else None, "threads", reason),
+    ]
     if issued:
         out += [Prediction(BY_OPCODE.format(o), n, "instructions") for o, n in sorted(issued.by_opcode.items())]
     return out
