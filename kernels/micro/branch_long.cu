@@ -1,7 +1,9 @@
 // branch_long: a branch around 16 instructions and more.
 //
 // Change from branch_short: 16 square roots or 16 sines on either side, 4 rounds.
-// Counters: TO BE SAID
+// Counters: the branch is kept, with a point where the lanes join again (BSSY, BRA, BSYNC). A warp all of whose lanes go one way
+// issues that way alone: 64 instructions for the square roots (lanes 32), 128 for the sines (lanes 0). From 1 to 31 lanes it
+// issues both, 192, whatever the number; threads an instruction fall from 32 to between 23 and 14.
 // Preconditions: blocks of 256 threads; 0 <= lanes <= 32; zero is 0.
 
 #include "paths.cuh"

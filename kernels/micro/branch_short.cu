@@ -2,7 +2,9 @@
 //
 // Rule: a warp whose lanes take both ways executes both, one after the other, however few lanes take one of them.
 // Access pattern: 32 rounds; in round k the `lanes` lanes (lane + k) % 32 < lanes take the square root, the others the sine.
-// Counters: TO BE SAID
+// Counters: no branch is left: the compiler makes predicated instructions of both sides (@P0 sine, @!P0 square root), which every
+// warp issues whatever `lanes` is: 32 threads an instruction, the same number of instructions for 0, 16 and 32 lanes. (Seen with
+// nvcc 13.0 for compute capability 9.0; the machine code of your own build tells.)
 // Preconditions: blocks of 256 threads; 0 <= lanes <= 32; zero is 0.
 
 #include "paths.cuh"

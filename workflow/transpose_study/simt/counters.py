@@ -73,6 +73,7 @@ class MemoryCounters:
         self.batch = batch
         self.totals: dict[str, np.ndarray] = {}
         self.rows = batch.weight
+        self.seen: dict[tuple[int, bytes, bytes], tuple[np.ndarray, np.ndarray]] = {}  # wavefronts of accesses met before
         self.reach: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}  # (kind, buffer) -> first and last byte, by box
         self.count("warps", np.ones(batch.warps, np.int64) * batch.weight)
 
@@ -123,7 +124,10 @@ class MemoryCounters:
         self.count(f"{name}_instructions", access.mask.any(1) * self.rows)
         if self._differs(access, machine, WORD_BYTES):  # a common shift by whole words turns the banks, no more
             return
-        taken, ideal = wavefronts(access.address, access.mask, access.width)
+        key = (access.width, access.address.tobytes(), access.mask.tobytes())
+        if key not in self.seen:
+            self.seen[key] = wavefronts(access.address, access.mask, access.width)
+        taken, ideal = self.seen[key]
         self.count(f"{name}_wavefronts", taken * self.rows)
         self.count(f"{name}_wavefronts_ideal", ideal * self.rows)
         self.count(f"{name}_conflicts", (taken - ideal) * self.rows)
