@@ -152,3 +152,16 @@ def test_words_follow_a_flipped_verdict(make: Make, plain_text: str) -> None:
     )
     assert "`loop-beats-naive` ✓ holds" in sections(plain_text)["3.3.1"]
     assert "`loop-beats-naive` ✓ holds" not in level["3.3.1"] and "The loop is faster than the naive kernel" not in level["3.3.1"]
+
+
+def test_every_figure_of_the_conclusions_is_named(like: list[str], unlike: list[str]) -> None:
+    """Each line of the summary's table says what was compared, and what it must be; no cell holds two figures without names."""
+    for text in (*like, *unlike):
+        lines = text.splitlines()
+        start = next(i for i, line in enumerate(lines) if re.match(r"\*\*(Table|表) 1\.\*\*", line)) + 4
+        body = [[f.strip() for f in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[start : lines.index("", start)]]
+        assert len(body) > len([row for row in body if row[0]]) >= 9, "claims of several parts have a line for each"
+        for row in body:
+            assert len(row) == 5
+            if row[3] != "–":
+                assert re.search(r"`\w+(\[[^]]+\])?`", row[2]) and row[4] and ";" not in row[3], row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from transpose_study.report.page import DASH, Page
@@ -11,6 +12,9 @@ from transpose_study.report.wording import Amount, missing, number, why
 
 HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED = "holds", "does not hold", "cannot be told", "not measured"
 VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)
+INTERVALS = "In square brackets 95 % intervals. Of many comparisons the lowest and the highest figure stand here, or the one nearest to failing."
+_CONDITION = re.compile(r" (?:[<>]?=|[<>]|within) ")  # what stands between a measure and its limit
+_KERNELS = re.compile(r"\[[^\]]*\]")
 SIGNS = {HOLDS: "✓", DOES_NOT_HOLD: "✗", CANNOT_BE_TOLD: "?", NOT_MEASURED: "–"}  # told apart without colour
 
 
@@ -92,16 +96,23 @@ class Verdicts:
         return Listing([f"`{c}`" for c in self.with_verdict(verdict)])
 
     def chosen(self, claims: Sequence[str], caption: Part, name: str) -> None:
-        """A short table of some claims: statement, verdict, and the figure of the first comparison of each part."""
+        """A short table of some claims: statement and verdict, then a line for each part: what was compared, the figure, what it must be."""
         rows: list[list[Part]] = []
-        for claim in claims:
-            if claim in self.claims:
-                parts = {r["part"]: r for r in reversed(self.parts.get(claim, ())) if r["measured"] != ""}
-                figures = Listing([_figure(r) for _, r in sorted(parts.items())], last=";") if parts else DASH
-                rows.append([self.statement(claim), f"{SIGNS[self.of(claim)]} {self.of(claim)}", figures])
-        self.page.table(
-            caption, ["Statement", "Verdict", "Figures"], rows, source="`tables/claims.csv`, `tables/claim_parts.csv`", align="lll", name=name
-        )
+        for claim in (c for c in claims if c in self.claims):
+            first: list[Part] = [self.statement(claim), f"{SIGNS[self.of(claim)]} {self.of(claim)}"]
+            for comparisons in self._measured(claim).values():
+                ends = _ends(comparisons)
+                figures = Listing([_figure(r) for r in ends], last="to")
+                rows.append([*first, _compared(comparisons, ends), figures, _asked(ends[0])])
+                first = ["", ""]
+            if first[0]:
+                rows.append([*first, DASH, DASH, DASH])
+        notes = [INTERVALS, "Quantities are named as in the tables; `_pct` stands for percent."]
+        if any("speedup" in str(r["condition"]) for c in claims for r in self.parts.get(c, ())):
+            notes.append("`speedup[a, b]` says how many times as fast as b the kernel a is.")
+        header = ["Statement", "Verdict", "What is compared", "Measured", "Asked for"]
+        source = "`tables/claims.csv`, `tables/claim_parts.csv`"
+        self.page.table(caption, header, rows, source=source, align="lllrl", notes=notes, name=name)
 
     def table(self, topics: Sequence[tuple[Part, Sequence[str]]], caption: Part) -> None:
         """All claims with sources, verdicts, the figures and intervals that decided, and why."""
@@ -118,7 +129,7 @@ class Verdicts:
                 )
                 rows.append([statement, f"{SIGNS[row['verdict']]} {row['verdict']}", self.evidence(claim), self.remark(claim)])
         notes = [
-            "In square brackets 95 % intervals. Of many comparisons the lowest and the highest figure stand here, or the one nearest to failing.",
+            INTERVALS,
             "A timing counts by its interval widened by the noise floor: inside holds, outside does not, across cannot be told.",
         ]
         self.page.table(
@@ -133,13 +144,17 @@ class Verdicts:
 
     def evidence(self, claim: str) -> Part:
         """The figures of a claim: for each of its parts the extremes of its comparisons, and what is allowed."""
+        named = len({r["part"] for r in self.parts.get(claim, ())}) > 1
+        shown = [_evidence(rows, named=named) for rows in self._measured(claim).values()]
+        return Listing(shown, last=";") if shown else DASH
+
+    def _measured(self, claim: str) -> dict[str, list[Row]]:
+        """The comparisons of a claim that have a figure, by part."""
         parts: dict[str, list[Row]] = {}
         for row in self.parts.get(claim, ()):
             if row["measured"] != "":
                 parts.setdefault(row["part"], []).append(row)
-        named = len({r["part"] for r in self.parts.get(claim, ())}) > 1
-        shown = [_evidence(rows, named=named) for rows in parts.values()]
-        return Listing(shown, last=";") if shown else DASH
+        return parts
 
     def remark(self, claim: str) -> Part:
         """Why a claim was not decided, or how many comparisons failed, and its notes."""
@@ -154,14 +169,31 @@ class Verdicts:
         return Listing(said, last=";") if said else ""
 
 
-def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
-    """One part of a claim: its lowest and highest figure; where each has a limit of its own, the one nearest to failing."""
+def _ends(rows: Sequence[Row]) -> list[Row]:
+    """Of one part's comparisons the lowest and the highest, one where they are equal; where each has its own limit, the one nearest to failing."""
     ordered = sorted(rows, key=lambda r: float(r["measured"]))
-    limits = {r["threshold"] for r in rows}
-    if len(limits) > 1:
-        ends = [min(ordered, key=_margin)]
-    else:
-        ends = [ordered[0]] if ordered[0]["measured"] == ordered[-1]["measured"] else [ordered[0], ordered[-1]]
+    if len({r["threshold"] for r in rows}) > 1:
+        return [min(ordered, key=_margin)]
+    return [ordered[0]] if ordered[0]["measured"] == ordered[-1]["measured"] else [ordered[0], ordered[-1]]
+
+
+def _compared(rows: Sequence[Row], ends: Sequence[Row]) -> Part:
+    """The quantity that a part compares: with its kernels where one comparison is shown, else with the number of comparisons."""
+    measure = _CONDITION.split(ends[0]["condition"], maxsplit=1)[0]
+    if len(rows) == 1:
+        return f"`{measure}`"
+    return text("{measure}, {n} comparisons", measure=f"`{_KERNELS.sub('', measure)}`", n=len(rows))
+
+
+def _asked(row: Row) -> Part:
+    """A comparison's limit; beside it the quantity that gave it, where it is none of the claim's own numbers."""
+    limit, other = Message(row["threshold"]), _CONDITION.split(row["condition"], maxsplit=1)[-1]
+    return text("{limit} ({other})", limit=limit, other=f"`{other}`") if "[" in other else limit
+
+
+def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
+    """One part of a claim: the figures of :func:`_ends`, the kernels they belong to, and what is allowed."""
+    ends = _ends(rows)
     values = [text("{figure}{where}", figure=_figure(r), where=_where(r) if len(rows) > 1 else EMPTY) for r in ends]
     met = sum(r["verdict"] == HOLDS for r in rows)
     return text(
