@@ -19,6 +19,7 @@ from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
 from transpose_study.records import sha256_file
 from transpose_study.report import draw, figure_names, figure_suffixes, notebook, report_suffixes, write
+from transpose_study.report.convert import to_html
 
 Make = Callable[..., Experiment]
 SHOWN = [n for n in figure_names("transpose", ROOT) if n not in ("predicted_and_measured", "banks_of_the_tile")]  # no predictions here
@@ -178,3 +179,19 @@ def test_figures_without_counters_give_the_reason(make: Make) -> None:
     experiment = make("denied_figures", no_value={"*": "no permission"})
     draw(experiment)
     assert all(experiment.paths.figure(n).is_file() for n in figure_names("transpose", ROOT))
+
+
+@pytest.mark.parametrize("suffix", ["html", "zh.html"])
+def test_title_and_abstract_come_before_the_contents(built: Experiment, suffix: str) -> None:
+    page = report_of(built, suffix).read_text(encoding="utf-8")
+    body = page[page.index("<body>") :]
+    headings = [h for h in re.finditer(r"<h2[^>]*>(.*?)</h2>", body, re.DOTALL)]
+    places = [body.index(x) for x in ("<h1>", "<blockquote>", headings[0][0], '<nav id="contents"', headings[1][0])]
+    assert places == sorted(places) and body.count("<nav") == 1
+    assert not headings[0][1].strip()[0].isdigit() and headings[1][1].strip().startswith("1 ")
+
+
+def test_contents_of_a_page_without_numbered_sections(tmp_path: Path) -> None:
+    page = to_html("# Title\n\nWhat is compared.\n\n## Times\n\nSome.\n\n## Counters\n\nMore.\n", figures=tmp_path)
+    places = [page.index(x) for x in ("<h1>", "What is compared.", "<nav", "Some.", "More.")]
+    assert places == sorted(places)

@@ -24,13 +24,25 @@ _PANDOC = ("--from=gfm+tex_math_dollars", "--columns=100000", "--wrap=none")
 
 
 def to_html(markdown: str, *, figures: Path, language: Language = Language(ENGLISH)) -> str:  # noqa: B008 - never changed
-    """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside."""
+    """One self-contained page: style, MathML and the SVG figures of the folder ``figures`` inside.
+
+    The contents stand behind title and abstract, which is what comes before the first numbered section (before the first
+    section where none is numbered).
+    """
     variables = {"style": read_text(TEMPLATES / "page.css"), "lang": TAGS[language.code], "contents-title": language.template("Contents")}
     page = _pandoc(markdown, "html5", "page.html", variables, "--mathml", "--toc", "--toc-depth=4")
+    page = _contents_after_abstract(page)
     picture = r'<img src="\.\./figures/([\w.-]+)\.svg" alt="([^"]*)" ?/>'
     page = re.sub(picture, lambda m: _inline_svg(figures, m[1], m[2]), page)
     page = re.sub(r'<table id="([^"]*)">\s*<caption>(.*?)</caption>(.*?)</table>', _scrolling_table, page, flags=re.DOTALL)
     return marks.titled(page)
+
+
+def _contents_after_abstract(page: str) -> str:
+    before, contents, after = re.split(r"(<nav id=.*?</nav>\n)", page, maxsplit=1, flags=re.DOTALL)
+    start = re.search(r"<h2[^>]*>\s*\d", before) or re.search(r"<h2[ >]", before)
+    place = start.start() if start else len(before)
+    return before[:place] + contents + before[place:] + after
 
 
 def _scrolling_table(found: re.Match[str]) -> str:

@@ -100,17 +100,18 @@ class Verdicts:
         rows: list[list[Part]] = []
         for claim in (c for c in claims if c in self.claims):
             first: list[Part] = [self.statement(claim), f"{SIGNS[self.of(claim)]} {self.of(claim)}"]
+            named = len({r["part"] for r in self.parts.get(claim, ())}) > 1
             for comparisons in self._measured(claim).values():
                 ends = _ends(comparisons)
-                figures = Listing([_figure(r) for r in ends], last="to")
-                rows.append([*first, _compared(comparisons, ends), figures, _asked(ends[0])])
+                limit = Message(ends[0]["threshold"].removeprefix("= "))
+                rows.append([*first, _compared(ends[0], named=named), Listing([_figure(r) for r in ends], last="to"), limit])
                 first = ["", ""]
             if first[0]:
                 rows.append([*first, DASH, DASH, DASH])
         notes = [INTERVALS, "Quantities are named as in the tables; `_pct` stands for percent."]
         if any("speedup" in str(r["condition"]) for c in claims for r in self.parts.get(c, ())):
-            notes.append("`speedup[a, b]` says how many times as fast as b the kernel a is.")
-        header = ["Statement", "Verdict", "What is compared", "Measured", "Asked for"]
+            notes.append("`speedup` says how many times as fast the first kernel of a statement is as the other.")
+        header = ["Statement", "Verdict", "Quantity", "Measured", "Asked for"]
         source = "`tables/claims.csv`, `tables/claim_parts.csv`"
         self.page.table(caption, header, rows, source=source, align="lllrl", notes=notes, name=name)
 
@@ -177,18 +178,10 @@ def _ends(rows: Sequence[Row]) -> list[Row]:
     return [ordered[0]] if ordered[0]["measured"] == ordered[-1]["measured"] else [ordered[0], ordered[-1]]
 
 
-def _compared(rows: Sequence[Row], ends: Sequence[Row]) -> Part:
-    """The quantity that a part compares: with its kernels where one comparison is shown, else with the number of comparisons."""
-    measure = _CONDITION.split(ends[0]["condition"], maxsplit=1)[0]
-    if len(rows) == 1:
-        return f"`{measure}`"
-    return text("{measure}, {n} comparisons", measure=f"`{_KERNELS.sub('', measure)}`", n=len(rows))
-
-
-def _asked(row: Row) -> Part:
-    """A comparison's limit; beside it the quantity that gave it, where it is none of the claim's own numbers."""
-    limit, other = Message(row["threshold"]), _CONDITION.split(row["condition"], maxsplit=1)[-1]
-    return text("{limit} ({other})", limit=limit, other=f"`{other}`") if "[" in other else limit
+def _compared(row: Row, *, named: bool) -> Part:
+    """The quantity that a comparison measures, without its kernels; with the part's own words where a claim has several."""
+    measure = f"`{_KERNELS.sub('', _CONDITION.split(row['condition'], maxsplit=1)[0])}`"
+    return text("{what}: {measure}", what=Message(row["says"]), measure=measure) if named else measure
 
 
 def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
