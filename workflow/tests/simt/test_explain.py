@@ -79,6 +79,29 @@ def test_the_command_prints_and_draws(monkeypatch, capsys, tmp_path):
     assert len(fills) == 32 * 32 and fills.count("#0072b2") == 32
 
 
+@pytest.mark.parametrize(
+    ("variant", "store", "load"),
+    [
+        # block_rows 8: warp w stores rows w, w + 8, w + 16, w + 24 of the tile and loads their columns; the picture takes the
+        # load that starts in bank 13 (column 13 of the tile: warp 5's second), a column of 33 rows where each row is padded.
+        ("tiled", "warp 0 writes at PTX line {store}, in row 16", "warp 5 reads at PTX line {load}, in rows 0 to 31"),
+        ("tiled_padded", "warp 0 writes at PTX line {store}, in rows 16 to 17", "warp 5 reads at PTX line {load}, in rows 0 to 32"),
+    ],
+)
+def test_the_picture_says_whose_words_it_shows(variant, store, load, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["explain", variant, "--shape", "64x64", "--block-rows", "8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    where = {}
+    for kind, instruction in (("store", "st.shared"), ("load", "ld.shared")):  # which of a kind's four it is
+        where[kind] = [int(found[1]) for line in lines if (found := re.match(rf"\s+(\d+)  {instruction}", line))]
+    assert f"Light: the words that {store}.".format(store=where["store"][2]) in lines
+    assert f"Dark: the words that {load}.".format(load=where["load"][1]) in lines
+    drawn = [line for line in lines if re.match(r"\s+row +\d", line)]
+    assert drawn[0].split()[:2] == ["row", "0-1"] and drawn[-1].split()[:2] == ["row", "30-31" if variant == "tiled" else "32"]
+    assert len({line.index(line.split()[-1]) for line in drawn}) == 1 == len({len(line) for line in drawn})
+
+
 def test_each_axis_that_selects_code_is_an_option(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit):
         monkeypatch.chdir(ROOT)

@@ -15,6 +15,7 @@ from transpose_study.progress import Log
 
 if TYPE_CHECKING:
     from transpose_study.registry import Cell, Study
+    from transpose_study.simt.explain import BankPicture, Touch
     from transpose_study.simt.machine import Launch, Program
 
 
@@ -75,14 +76,16 @@ def run_explain(args: argparse.Namespace, log: Log) -> None:
     launch = launch_of(study, cell, program)
     lines = [f"{study.cell_name(cell)}: {cell.variant.title}", _geometry(launch)]
     lines += ["", "The first warp of the first block, access by access (PTX line, instruction, what it touches):"]
-    seen = [t for t in explain.touches(program, launch) if t.warp == 0]
+    every = explain.touches(program, launch)
+    seen = [t for t in every if t.warp == 0]
     width = max((len(t.text) for t in seen), default=0)
     lines += [f"  {t.line:4}  {t.text:{width}}  {t.sentence()}" for t in seen]
     lines += ["", "The whole launch:", *_totals(count_memory(program, launch).totals)]
     picture = explain.bank_picture(program, launch)
     if picture:
-        lines += ["", "Shared memory, 32 banks across; dark: the words of one warp's load, light: of one warp's store."]
-        lines += [f"  {line}" for line in explain.terminal_picture(picture)]
+        lines += ["", *_legend(every, picture)]
+        header, *drawn = explain.terminal_picture(picture)
+        lines += [f"  {'':9} {header}", *(f"  {_rows_of(n, picture.rows):9} {line}" for n, line in enumerate(drawn))]
         lines += [explain.picture_sentence(picture)]
     print("\n".join(lines))
     if args.svg:
@@ -137,6 +140,31 @@ def _geometry(launch: Launch) -> str:
     grid, block = (" x ".join(str(n) for n in part[:2]) for part in (launch.grid, launch.block))
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     return f"{grid} blocks of {block} threads, {-(-threads // 32)} warps each"
+
+
+def _legend(every: Sequence[Touch], picture: BankPicture) -> list[str]:
+    """What the picture shows: whose words they are, of which instruction, and in which rows they lie."""
+    told = ["Shared memory of the first block, 32 banks of 4 bytes across, two rows of 128 bytes in each line."]
+    for shade, kind, verb, words in (("Dark", "load", "reads", picture.load), ("Light", "store", "writes", picture.store)):
+        touch = next(t for t in every if (t.space, t.kind) == ("shared", kind) and _words(t) == set(words))
+        rows = sorted({row for row, _ in words})
+        where = f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} to {rows[-1]}"
+        told.append(f"{shade}: the words that warp {touch.warp} {verb} at PTX line {touch.line}, in {where}.")
+    return told
+
+
+def _words(touch: Touch) -> set[tuple[int, int]]:
+    """(row, bank) of each word of shared memory that is touched."""
+    from transpose_study.simt.counters import BANKS, WORD_BYTES
+
+    words = [a // WORD_BYTES + w for a in touch.address for w in range(max(1, touch.width // WORD_BYTES))]
+    return {divmod(w, BANKS) for w in words}
+
+
+def _rows_of(line: int, rows: int) -> str:
+    """The rows that a line of the picture shows."""
+    last = min(2 * line + 1, rows - 1)
+    return f"row {2 * line}" if last == 2 * line else f"row {2 * line:2}-{last}"
 
 
 def _totals(totals: dict[str, int]) -> list[str]:
