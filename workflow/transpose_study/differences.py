@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NONE = "none"
+UNKNOWN = "not recorded"
 
 # What is compared, and where environment.json has it.
 FACTS = {
@@ -40,7 +40,7 @@ def differences(environments: list[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Facts that are not equal in all environments: name -> text of each."""
     all_facts = [facts(e) for e in environments]
     names = dict.fromkeys(n for f in all_facts for n in f)
-    rows = {n: [f.get(n, NONE) for f in all_facts] for n in names}
+    rows = {n: [f.get(n, UNKNOWN) for f in all_facts] for n in names}
     return {n: values for n, values in rows.items() if len(set(values)) > 1}
 
 
@@ -51,6 +51,6 @@ def _look_up(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _text(value: Any) -> str:
-    if value is None or value == []:
-        return NONE
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if value is None:
+        return UNKNOWN
+    return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)

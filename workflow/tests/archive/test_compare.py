@@ -101,6 +101,10 @@ def test_published_study_is_a_side(runs: dict[str, Path], tmp_path: Path) -> Non
     assert counters["naive_write_coalesced", "32", "dram_read_bytes"]["rtx5060-laptop"] == "69594000"
     assert counters["copy", "", "global_load_sectors"]["rtx5060-laptop"] == "2097152"
     assert rows(folder, "verdicts") == []
+    unknown = {r["fact"]: r["rtx5060-laptop"] for r in rows(folder, "environments")}
+    assert unknown["GPU UUID"] == unknown["Python"] == "not recorded" != unknown["GPU"]
+    text = (folder / "report" / "comparison.md").read_text(encoding="utf-8")
+    assert "| Python | 3.11.0 | not recorded |" in text and "| none |" not in text
     assert {r["rtx5060-laptop"] for r in rows(folder, "best") if r["variant"] == "tiled_padded"} >= {"8"}
 
 

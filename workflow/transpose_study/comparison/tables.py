@@ -10,7 +10,7 @@ from typing import Any
 
 from transpose_study.comparison.sides import Key, Row, Side
 from transpose_study.comparison.verdicts import Samples, Verdict, judge
-from transpose_study.differences import facts
+from transpose_study.differences import UNKNOWN, facts
 from transpose_study.errors import StudyError
 
 TIMED = {"bandwidth_gb_s": "GB/s", "bandwidth_gb_s_low": "GB/s", "bandwidth_gb_s_high": "GB/s", "percent_of_peak": "%", "median_us": "us"}
@@ -159,7 +159,7 @@ class Comparison:
         """environments.csv: every recorded fact, and whether the sides agree in it."""
         told = {label: facts(e) for label, e in self.environments.items()}
         for name in dict.fromkeys(n for f in told.values() for n in f):
-            values = {label: f.get(name, "none") for label, f in told.items()}
+            values = {label: f.get(name, UNKNOWN) for label, f in told.items()}
             yield {"fact": name, "equal": "true" if len(set(values.values())) == 1 else "false"} | values
 
     # -- verdicts -----------------------------------------------------------------------------------------------------------
