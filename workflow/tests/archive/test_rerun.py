@@ -76,7 +76,8 @@ def test_differences_name_compiler_driver_and_ncu() -> None:
     first = {"gpu": {"name": "A", "driver": "580.1"}, "compiler": {"nvcc": "13.0.88"}, "ncu": "2025.3", "packages": {"numpy": "2.4", "x": "1"}}
     second = {"gpu": {"name": "A", "driver": "590.2"}, "compiler": {"nvcc": "13.1.1"}, "ncu": None, "packages": {"numpy": "2.4"}}
     found = differences([first, second])
-    assert found == {"driver": ["580.1", "590.2"], "nvcc": ["13.0.88", "13.1.1"], "ncu": ["2025.3", "not recorded"], "package x": ["1", "not recorded"]}
+    told = {"driver": ["580.1", "590.2"], "nvcc": ["13.0.88", "13.1.1"]}
+    assert found == told | {"ncu": ["2025.3", "not recorded"], "package x": ["1", "not recorded"]}
 
 
 def test_what_is_recorded_as_nothing_is_told_from_what_is_not_recorded() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from projects import ROOT
-from transpose_study.cli import main
+from transpose_study.cli import main, parser
 
 WITH_SETTINGS = ("check", "time", "profile", "predict", "describe", "build tiled")
 
@@ -71,3 +73,25 @@ def test_output_onto_a_full_disk_is_one_message() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = run("explain", "tiled", "--shape", "32x32", stdout=full.fileno())
     assert done.returncode == 2 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Every sub-command's parser."""
+    (found,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+def test_main_help_lists_every_command() -> None:
+    text = parser().format_help()
+    assert len(commands()) > 15
+    for name in commands():
+        assert re.search(rf"^ {{4}}{name}\s+\w", text, re.M), name
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_says_in_one_sentence_what_it_does_and_every_option_what_it_is(name: str) -> None:
+    command = commands()[name]
+    assert command.description and re.fullmatch(r"[A-Z].*\.", command.description) and len(command.description) < 200
+    assert re.search(r"\b(writes?|records|prints|changes|packs)\b", command.description, re.I), "what comes of it"
+    assert [a.dest for a in command._actions if not a.help] == []
+    assert " ".join(command.description.split()) in " ".join(command.format_help().split())

@@ -11,18 +11,25 @@ from transpose_study.progress import Log
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the sub-commands."""
-    archive = commands.add_parser("archive", help="pack a finished run with its exact configuration")
+    archive = commands.add_parser(
+        "archive",
+        help="pack a finished run with its exact configuration",
+        description="Packs a finished live run: reads the results folder and the project's sources, writes one archive into results/archive/.",
+    )
     add_run(archive)
-    archive.add_argument("--output", type=Path, help="archive to write; default: results/archive/<device>-<date>.crate.zip")
+    name = "results/archive/<device>-<date>.crate.zip, with the study's name before the date where it is not transpose"
+    archive.add_argument("--output", type=Path, help=f"archive to write; default: {name}")
     archive.add_argument("--with-ncu-reports", action="store_true", help="also pack the .ncu-rep files (large)")
     archive.set_defaults(run_command=run_archive)
 
     verify = commands.add_parser(
         "verify",
         help="check every byte of an archive, rebuild its tables, figures and report, recompile its kernels",
+        description="Checks an archive: reads it alone, makes anew in a temporary folder what its raw data and sources give, prints what differs; "
+        "writes nothing.",
         epilog="Exit status: 0 all agrees, 1 something differs, 2 no archive, 3 nothing differs but something could not be told.",
     )
-    verify.add_argument("archive", type=Path)
+    verify.add_argument("archive", type=Path, help="archive (.crate.zip) to check")
     verify.add_argument("--trust", action="store_true", help="run the program and the write-up inside the archive, not the installed ones")
     verify.add_argument(
         "--skip", nargs="+", default=[], choices=["contents", "predictions", "tables", "figures", "report", "kernels"], metavar="CHECK",
@@ -35,19 +42,30 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     status = commands.add_parser(
         "status",
         help="tell whether a results folder's data, configuration, kernels, tables and figures belong together",
+        description="Compares everything in a results folder, sources included, by digests, and prints what does not belong together; "
+        "writes nothing.",
         epilog="Exit status: 0 they do, 1 they do not.",
     )
     add_run(status)
     status.set_defaults(run_command=run_status)
 
-    rerun = commands.add_parser("rerun", help="make an archive's experiment once more on this GPU, with the archive's kernels and program")
-    rerun.add_argument("archive", type=Path)
+    rerun = commands.add_parser(
+        "rerun",
+        help="make an archive's experiment once more on this GPU, with the archive's kernels and program",
+        description="Makes an archive's experiment again on this GPU: reads its configuration, kernels and program, writes a project with "
+        "new results into results/rerun/.",
+    )
+    rerun.add_argument("archive", type=Path, help="archive (.crate.zip) whose experiment is repeated")
     rerun.add_argument("--configfile", type=Path, help="configuration in the place of the archive's own, such as config/quick.yaml")
     rerun.add_argument("--installed-program", action="store_true", help="measure with the installed program, not with the archive's own")
     add_log(rerun)
     rerun.set_defaults(run_command=run_rerun)
 
-    compare = commands.add_parser("compare", help="set archives, results folders and published studies side by side")
+    compare = commands.add_parser(
+        "compare",
+        help="set archives, results folders and published studies side by side",
+        description="Sets runs side by side, cell by cell: reads two or more sides, writes tables, figures and a report into results/compare/.",
+    )
     compare.add_argument("sides", nargs="*", metavar="SIDE", help="an archive, a results folder, or a published study such as rtx5060-laptop")
     compare.add_argument("--output", type=Path, help="folder to write; default: results/compare/<sides>")
     add_log(compare)

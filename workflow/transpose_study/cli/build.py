@@ -13,7 +13,12 @@ HARNESS = "harness"
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the sub-command."""
-    build = commands.add_parser("build", help="compile one variant for all its axis values: cubin, PTX, SASS, record")
+    build = commands.add_parser(
+        "build",
+        help="compile one variant for all its axis values: cubin, PTX, SASS, record",
+        description="Compiles one variant for all its axis values: reads its source and registry entry, writes cubin, PTX, SASS and a "
+        "record into build/.",
+    )
     build.add_argument("variant", help=f"a variant of the registry, or {HARNESS}")
     add_run(build)
     add_settings(build)

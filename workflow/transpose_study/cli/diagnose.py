@@ -21,7 +21,12 @@ AXIS = "axis "  # before an axis's name among the parsed arguments: no other opt
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
     """Register the sub-command."""
-    command = commands.add_parser("diagnose", help="what limits a kernel, each limiter with its counter, threshold and reason")
+    command = commands.add_parser(
+        "diagnose",
+        help="what limits a kernel, each limiter with its counter, threshold and reason",
+        description="Prints what limits a kernel and why: reads a results folder's or archive's tables; with --measure it measures, into "
+        "results/diagnose/.",
+    )
     command.add_argument("variant", help="a variant of the registry")
     command.add_argument("--study", default=STUDY, help=f"default: {STUDY}")
     command.add_argument("--run", type=Path, metavar="FOLDER", help="results folder or archive; default: the newest in results/, else the archive")

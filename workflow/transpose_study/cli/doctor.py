@@ -13,6 +13,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="tell what keeps a study from running here, and the command that mends it",
+        description="Looks at GPU, driver, compiler, ncu, packages, locks, disk and archive, and prints what is wrong and the command that mends it; "
+        "changes nothing.",
         epilog="Exit status: 0 ready to measure everything, 1 it works within limits, 2 something must be mended first.",
     )
     doctor.add_argument("--no-probe", action="store_true", help="compile and profile nothing")

@@ -25,7 +25,12 @@ AXIS = "axis "  # before an axis's name among the parsed arguments: no other opt
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
     """Register the sub-command."""
-    explain = commands.add_parser("explain", help="show what one warp of a kernel touches, its banks, sectors and wavefronts")
+    explain = commands.add_parser(
+        "explain",
+        help="show what one warp of a kernel touches, its banks, sectors and wavefronts",
+        description="Compiles a kernel, executes one block of it on the CPU, and prints what a warp touches at each load and store; writes "
+        "nothing but --svg.",
+    )
     explain.add_argument("variant", help="a variant of the registry")
     explain.add_argument("--shape", default="4096x4096", metavar="RxC", help="shape of the input; default: 4096x4096, the published study's")
     explain.add_argument("--architecture", default="90", metavar="CC", help="compute capability without its dot to compile for; default: 90")

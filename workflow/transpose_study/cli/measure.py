@@ -11,26 +11,41 @@ from transpose_study.progress import Log
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the sub-commands."""
-    for name, run, text in (
-        ("check", run_check, "compare every kernel's output bit for bit"),
-        ("time", run_time, "sample every checked kernel, warm caches and cold"),
-        ("profile", run_profile, "read one batch of hardware counters with ncu"),
-    ):
-        command = commands.add_parser(name, help=text)
+    for name, run, text, description in (
+        (
+            "check", run_check, "compare every kernel's output bit for bit",
+            "Runs every kernel of one shape on the GPU and compares its output bit for bit: reads build/, writes raw/check/.",
+        ),
+        (
+            "time", run_time, "sample every checked kernel, warm caches and cold",
+            "Times every checked kernel of one shape on the GPU, warm and cold: reads build/ and raw/check/, writes raw/timing/.",
+        ),
+        (
+            "profile", run_profile, "read one batch of hardware counters with ncu",
+            "Reads one batch of hardware counters of one shape with ncu: reads build/ and raw/check/, writes raw/counters/parts/ and the .ncu-rep.",
+        ),
+    ):  # fmt: skip
+        command = commands.add_parser(name, help=text, description=description)
         add_run(command)
         add_settings(command)
         if name == "check":
             command.add_argument("--emulate", action="store_true", help="execute the kernels on the CPU; nothing is written, a fault is status 1")
         command.set_defaults(run_command=run)
-    for name, run, text in (
-        ("merge-checks", run_merge_checks, "join the shapes' verdicts into raw/check.csv"),
-        ("merge-counters", run_merge_counters, "join the metric batches of one shape"),
-    ):
-        command = commands.add_parser(name, help=text)
+    for name, run, text, description in (
+        (
+            "merge-checks", run_merge_checks, "join the shapes' verdicts into raw/check.csv",
+            "Joins the verdicts of the shapes: reads raw/check/*.csv, writes raw/check.csv.",
+        ),
+        (
+            "merge-counters", run_merge_counters, "join the metric batches of one shape",
+            "Joins the metric batches of one shape: reads raw/counters/parts/, writes raw/counters/<shape>.csv.",
+        ),
+    ):  # fmt: skip
+        command = commands.add_parser(name, help=text, description=description)
         add_run(command)
-        command.add_argument("--study", required=True)
-        command.add_argument("--groups", nargs="+", required=True, metavar="SHAPE")
-        command.add_argument("--batches", nargs="*", default=[])
+        command.add_argument("--study", required=True, help="study whose registry names the axes")
+        command.add_argument("--groups", nargs="+", required=True, metavar="SHAPE", help="shapes to join, such as 4096x4096")
+        command.add_argument("--batches", nargs="*", default=[], metavar="BATCH", help="metric batches to join")
         command.set_defaults(run_command=run)
 
 

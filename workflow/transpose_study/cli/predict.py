@@ -10,7 +10,11 @@ from transpose_study.progress import Log
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the sub-command."""
-    predict = commands.add_parser("predict", help="predict counters, instructions and occupancy of every cell from its compiled code")
+    predict = commands.add_parser(
+        "predict",
+        help="predict counters, instructions and occupancy of every cell from its compiled code",
+        description="Predicts counters, instructions and occupancy of every cell without a GPU: reads build/, writes predicted*.csv.",
+    )
     add_run(predict)
     add_settings(predict)
     predict.set_defaults(run_command=run_predict)

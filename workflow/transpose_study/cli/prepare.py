@@ -11,18 +11,31 @@ from transpose_study.progress import Log
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the sub-commands."""
-    resolve = commands.add_parser("resolve", help="write the resolved configuration, defaults included")
+    resolve = commands.add_parser(
+        "resolve",
+        help="write the resolved configuration, defaults included",
+        description="Checks the configuration given as JSON, fills in every default, and writes run_config.yaml.",
+    )
     resolve.add_argument("--config", required=True, help="the configuration, as JSON")
     add_run(resolve)
     resolve.set_defaults(run_command=run_resolve)
 
-    describe = commands.add_parser("describe", help="record GPU, driver, compiler, ncu, packages, commit")
+    describe = commands.add_parser(
+        "describe",
+        help="record GPU, driver, compiler, ncu, packages, commit",
+        description="Records GPU, driver, compiler, ncu, packages and commit (in a replay the archive's): reads build/ and the journal, "
+        "writes environment.json.",
+    )
     add_run(describe)
     add_settings(describe)
     describe.set_defaults(run_command=run_describe)
 
-    restore = commands.add_parser("restore", help="take the raw data of a run out of an archive")
-    restore.add_argument("--archive", type=Path, required=True)
+    restore = commands.add_parser(
+        "restore",
+        help="take the raw data of a run out of an archive",
+        description="Takes the raw data out of an archive, each file compared with its sha256, and writes raw/.",
+    )
+    restore.add_argument("--archive", type=Path, required=True, help="archive (.crate.zip) to read")
     add_run(restore)
     restore.set_defaults(run_command=run_restore)
 

@@ -18,7 +18,12 @@ DRAWN_ROWS = 96  # rows of banks that fit into a terminal, two in a line
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
     """Register the sub-command."""
-    command = commands.add_parser("swizzle", help="whether a swizzle formula fits a shared tile, and how many ways its accesses take")
+    command = commands.add_parser(
+        "swizzle",
+        help="whether a swizzle formula fits a shared tile, and how many ways its accesses take",
+        description="Computes where a swizzle formula puts each element of a shared tile and prints whether it fits and what it costs; "
+        "writes nothing but --svg.",
+    )
     command.add_argument("formula", metavar="FORMULA", help="place of an element in its row, from row and col, such as 'col ^ (row & 31)'")
     command.add_argument("--width", type=int, required=True, metavar="W", help="elements of a row of the tile")
     command.add_argument("--pitch", type=int, required=True, metavar="P", help="elements from row to row in shared memory; above the width: padding")
