@@ -6,7 +6,8 @@
 // 16, 16-byte accesses 8; the lanes of such a phase conflict gcd(stride, 32), gcd(stride, 16), gcd(stride, 8) ways.
 // The 64 loads form a chain: the address of each needs the value of the one before (masked with an argument that is 0). So the
 // cycles are the latency of a load, and of the one logic instruction that makes the next address.
-// Counters: 64 load instructions; 64 * gcd(stride, 32), 128 * gcd(stride, 16), 256 * gcd(stride, 8) load wavefronts.
+// Counters: 65 load instructions (one before the clock starts), each of gcd(stride, 32), 2 * gcd(stride, 16) or 4 * gcd(stride, 8)
+// wavefronts for WIDTH 4, 8 or 16.
 // Preconditions: one block of one warp; stride at most 33, where the array ends; zero is 0.
 
 #include "access.cuh"
