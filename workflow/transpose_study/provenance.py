@@ -46,7 +46,7 @@ class Provenance:
     def stamp(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The columns of :data:`COLUMNS` for a table row: by its variant and axes, or by the cells that its ``cell`` names."""
         if "variant" in row:
-            axes = self._study.variants[row["variant"]].takes if row["variant"] in self._study.variants else ()
+            axes = self._study.variants[row["variant"]].code_axes if row["variant"] in self._study.variants else ()
             cubin = self._cubin(str(row["variant"]), {a: str(row.get(a, "")) for a in axes})
         else:
             cells = [c for c in str(row.get("cell") or "").split("; ") if c]
@@ -59,7 +59,8 @@ class Provenance:
         return self._cubin(variant, dict(p.split(" ", 1) for p in pairs))
 
     def _cubin(self, variant: str, values: Mapping[str, str]) -> str:
-        name = variant + "".join(f"_{self._study.axes[a].tag}{v}" for a, v in values.items() if a in self._study.axes)
+        known = self._study.variants.get(variant)
+        name = variant + "".join(f"_{self._study.axes[a].tag}{values.get(a, '')}" for a in (known.code_axes if known else ()))
         return (self._cubins.get(name) or "")[:DIGITS]
 
 

@@ -46,6 +46,13 @@ def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
     environment = container.read_json("environment.json")
     if not isinstance(environment, dict) or not isinstance(environment.get("gpu"), dict):
         raise StudyError("environment.json names no GPU", where=str(name), hint="this is no archive of a measured run")
+    study = container.manifest.get("study", config.study)
+    if study != config.study:
+        raise StudyError(
+            f"the archive {name} holds a run of the study {study}, and {config.study} is configured",
+            where=f"{WHERE}, key study",
+            hint=f"name an archive of {config.study} in the key replay, or run where a GPU is",
+        )
     missing = [g for g in _configured_groups(config, root) if f"raw/timing/{g}.csv" not in container.names]
     if missing:
         held = sorted(n.split("/")[-1][:-4] for n in container.names if n.startswith("raw/timing/"))

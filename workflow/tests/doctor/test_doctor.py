@@ -190,6 +190,13 @@ def test_holder_of_a_dead_process(locked: Project) -> None:
     assert findings(locked, "--no-probe")[1]["lock files"][0]["level"] == OK
 
 
+def test_archives_that_other_configurations_replay_are_looked_at_too(locked: Project) -> None:
+    locked.path("config/other.yaml").write_text("study: transpose\nreplay: results/archive/gone.crate.zip\n", encoding="utf-8")
+    status, found = findings(locked, "--no-probe")
+    assert [f["level"] for f in found["archive"]] == [OK, BROKEN] and status == 2
+    assert "gone.crate.zip: this archive is not there" in found["archive"][1]["text"]
+
+
 def test_missing_or_damaged_archive(locked: Project) -> None:
     path = next(locked.path("results/archive").iterdir())
     path.write_bytes(path.read_bytes()[:1000])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import transpose_study
+from transpose_study.device import slug
 from transpose_study.experiment import Experiment
 
 # Folders and files of a run; ncu's own reports only on request. The report's other formats come from these.
@@ -21,6 +22,13 @@ PROJECT = (
     "workflow/report", "workflow/envs",
 )  # fmt: skip
 PROGRAM = "workflow/transpose_study"
+
+FIRST_STUDY = "transpose"  # of config/config.yaml; any other has a configuration of its name, and its name in its archives'
+
+
+def default_name(device: str, study: str, day: str) -> str:
+    """An archive's file name: ``<device>-<date>.crate.zip``, with the study's name between them where it is not the first one's."""
+    return "-".join([slug(device), *([study] if study != FIRST_STUDY else []), day]) + ".crate.zip"
 
 
 def members(experiment: Experiment, *, with_ncu_reports: bool) -> dict[str, Path]:

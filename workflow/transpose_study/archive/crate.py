@@ -63,7 +63,9 @@ def metadata(sizes: Mapping[str, int], digests: Mapping[str, str], environment: 
     ``environment`` is the run's environment.json, ``title`` the study's, ``program`` the version of transpose-study.
     """
     gpu = environment["gpu"]
-    inputs, outputs = _present(INPUTS, sizes), _present(OUTPUTS, sizes)
+    own = f"{SOURCES}/config/metrics-{study}.yaml"
+    inputs = _present(INPUTS | ({"metrics": (own, INPUTS["metrics"][1])} if own in sizes else {}), sizes)
+    outputs = _present(OUTPUTS, sizes)
     parameters = {name: f"#{name}" for name in (*inputs, *outputs)}
     software = _software(environment, program)
     workflow = f"{SOURCES}/Snakefile"

@@ -16,7 +16,6 @@ from transpose_study.archive import contents
 from transpose_study.archive.crate import METADATA, README, metadata, readme
 from transpose_study.archive.writer import Source, from_bytes, from_file, sha256_of, write_container
 from transpose_study.container import MANIFEST, SCHEMA_VERSION, Container
-from transpose_study.device import slug
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import atomic_path, digest_of, read_json, sha256_bytes
@@ -42,7 +41,8 @@ def pack(experiment: Experiment, output: Path | None = None, *, with_ncu_reports
     wrong = mismatches(experiment)
     if wrong:
         raise StudyError("does not hold together: " + "; ".join(wrong), where=str(folder), hint="run snakemake --cores 1 all, then archive again")
-    path = output or Path("results") / "archive" / f"{slug(experiment.gpu['name'])}-{environment['start'][:10]}.crate.zip"
+    name = contents.default_name(experiment.gpu["name"], experiment.config.study, environment["start"][:10])
+    path = output or Path("results") / "archive" / name
     files = contents.members(experiment, with_ncu_reports=with_ncu_reports)
     sources: dict[str, Source] = {name: from_file(file) for name, file in files.items()}
     sources[README] = from_bytes(readme(environment, title=experiment.study.title, program=__version__))

@@ -39,7 +39,8 @@ def rerun(path: Path, log: Log, *, configfile: Path | None = None, installed: bo
         raise StudyError(
             "no NVIDIA device is here, and rerun measures",
             where=str(path),
-            hint=f"rebuild its report with snakemake --cores 1 all --config device=archive:{path}, or check it with transpose-study verify {path}",
+            hint=f"rebuild its report with snakemake --cores 1 all {_own_file(container)}--config device=archive:{path}, "
+            f"or check it with transpose-study verify {path}",
         )
     settings = _configuration(container, configfile)
     device = choose(settings["device"], devices)
@@ -64,6 +65,12 @@ def rerun(path: Path, log: Log, *, configfile: Path | None = None, installed: bo
     log.say(f"the new results: {run}")
     log.say(f"side by side: snakemake --cores 1 compare --config 'compare=[{path}, {run}]'")
     return run
+
+
+def _own_file(container: Container) -> str:
+    """The option that names the configuration of the archive's study, "" for the first study's, which is the default."""
+    study = container.manifest.get("study", contents.FIRST_STUDY)
+    return "" if study == contents.FIRST_STUDY else f"--configfile config/{study}.yaml "
 
 
 def _configuration(container: Container, configfile: Path | None) -> dict[str, Any]:

@@ -239,6 +239,8 @@ def _open(name: str, root: Path) -> Side:
     if path.is_dir():
         studies = [p.parent for p in sorted(path.glob("*/run_config.yaml"))]
         folder = path if (path / "run_config.yaml").is_file() else studies[0] if len(studies) == 1 else None
+        if folder is None and studies:
+            raise StudyError("holds runs of several studies", where=str(name), hint=f"name one: {', '.join(map(str, studies))}")
         if folder is None:
             hint = "name a folder such as results/nvidia-h200/transpose"
             raise StudyError("is no results folder: it has no run_config.yaml", where=str(name), hint=hint)

@@ -147,17 +147,23 @@ def files(root: Path) -> Iterator[Finding]:
 
 
 def archive(root: Path) -> Iterator[Finding]:
-    """The archive that is rebuilt where there is no GPU."""
-    name = parse(read_yaml(root / "config" / "config.yaml"), where="config/config.yaml").replay
-    if not name:
-        yield Finding(LIMITS, "archive", "config/config.yaml names no archive to rebuild without a GPU", "set replay: in config/config.yaml")
-        return
-    try:
-        container = Container(root / name)
-    except StudyError as error:
-        yield Finding(BROKEN, "archive", str(error).splitlines()[0], f"git checkout -- {name}")
-        return
-    yield Finding(OK, "archive", f"{name}, {container.manifest.get('device')}, schema version {container.schema_version}")
+    """The archives that are rebuilt where there is no GPU: the default configuration's, and those that other configurations name."""
+    main = root / "config" / "config.yaml"
+    names = {parse(read_yaml(main), where="config/config.yaml").replay: None}
+    for path in sorted(main.parent.glob("*.yaml")):
+        data = read_yaml(path)
+        if path != main and isinstance(data, dict) and isinstance(data.get("replay"), str):
+            names[data["replay"]] = None
+    for name in names:
+        if not name:
+            yield Finding(LIMITS, "archive", "config/config.yaml names no archive to rebuild without a GPU", "set replay: in config/config.yaml")
+            continue
+        try:
+            container = Container(root / name)
+        except StudyError as error:
+            yield Finding(BROKEN, "archive", str(error).splitlines()[0], f"git checkout -- {name}")
+            continue
+        yield Finding(OK, "archive", f"{name}, {container.manifest.get('device')}, schema version {container.schema_version}")
 
 
 def _some(names: list[str]) -> str:

@@ -64,7 +64,7 @@ def banks(d: Drawing) -> Figure:
     names = [results.study.kernel_name(results.cell(text)) for text in d.options["cells"]]
     words: dict[str, list[Mapping[str, str]]] = {n: [] for n in names}
     for row in results.table("banks") if results.has_table("banks") else ():
-        name = row["variant"] + "".join(f"_{results.study.axes[a].tag}{row[a]}" for a in results.study.variants[row["variant"]].takes)
+        name = row["variant"] + "".join(f"_{results.study.axes[a].tag}{row[a]}" for a in results.study.variants[row["variant"]].code_axes)
         if name in words:
             words[name].append(row)
     shown = [n for n in names if words[n]]

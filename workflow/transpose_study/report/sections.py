@@ -35,8 +35,8 @@ def regime(page: Page, group: str) -> str:
 
 def axis_notes(page: Page) -> list[Text]:
     """What the letters in the names of configurations stand for."""
-    study, taken = page.results.study, {a for v in page.results.experiment.variants() for a in v.takes}
-    return [text("`{tag}` stands for {axis}.", tag=study.axes[a].tag, axis=a.upper()) for a in study.axes if a in taken]
+    axes = page.results.study.axes
+    return [text("`{tag}` stands for {axis}.", tag=axes[a].tag, axis=a.upper()) for a in page.results.experiment.scan_axes()]
 
 
 def measured_shapes(page: Page) -> None:
