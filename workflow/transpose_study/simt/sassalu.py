@@ -289,14 +289,14 @@ def unpack_predicates(m: SassReader, ins: MachineInstruction) -> Writes:
 
 
 def convert(m: SassReader, ins: MachineInstruction) -> Writes:
-    """I2F, I2FP, F2I and MUFU.RCP on 32 bits, which integer division is made of; its correction steps undo their rounding."""
+    """I2F, I2FP, F2I (also uniform) and MUFU.RCP on 32 bits, which integer division is made of; its correction steps undo their rounding."""
     modifiers, source = ins.modifiers, m.read(ins.args[1])
     if any("64" in x or "16" in x or x in ("U8", "S8") for x in modifiers):
         return [(ins.args[0], unknown(DATA), 64)]
     if ins.opcode == "MUFU":
         known = modifiers == ("RCP",)
         return [(ins.args[0], floats.compute("rcp", "f32", (), source) if known else unknown(DATA), 32)]
-    if ins.opcode in ("I2F", "I2FP"):
+    if ins.opcode.removeprefix("U") in ("I2F", "I2FP"):
         kind = "u32" if "U32" in modifiers else "s32"
         value = floats.convert("f32", kind, (), source)
         return [(ins.args[0], _round_up(value, source, kind) if "RP" in modifiers else value, 32)]
@@ -326,7 +326,7 @@ HANDLERS: dict[str, Callable[[SassReader, MachineInstruction], Writes]] = {
     **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX", "UVIMNMX"), extremum),
     **dict.fromkeys(("MOV", "UMOV", "R2UR", "LDC", "ULDC", "LDCU"), move),
     **dict.fromkeys(("P2R", "UP2R"), pack_predicates),
-    **dict.fromkeys(("I2F", "I2FP", "F2I", "MUFU"), convert),
+    **dict.fromkeys(("I2F", "I2FP", "F2I", "UI2F", "UI2FP", "UF2I", "MUFU"), convert),
     "R2P": unpack_predicates,
     "IABS": absolute,
     "PRMT": permute_bytes,
