@@ -24,9 +24,10 @@ NAMED = f"results/archive/{QUICK.name}"  # where a copied project has it
 PARTS = ("Snakefile", "kernels", "config", "paper", "profiles", "workflow/rules", "workflow/report")
 
 _JOB = re.compile(r"^(?:local)?rule (\w+):$(.*?)(?=^(?:local)?rule \w+:$|^Job stats:|\Z)", re.M | re.S)
+_MESSAGE = re.compile(r"^Job \d+: ([^(\n]+?)(?: \(.*\))?$", re.M)  # a rule's name and its wildcards' values, then the run in brackets
 _WILDCARDS = re.compile(r"^    wildcards: (.*)$", re.M)
 
-Job = tuple[str, ...]  # a rule's name, then its wildcards' values
+Job = tuple[str, ...]  # a rule's name, then its wildcards' values but for the run's folder
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,11 @@ class Project:
     def plan(self, *arguments: str, env: dict[str, str] | None = None) -> set[Job]:
         """What a dry run says it would do; ``all`` itself is left out."""
         text = self.snakemake("all", "-n", *arguments, env=env)
-        jobs = set()
+        jobs: set[Job] = {tuple(job.split()) for job in _MESSAGE.findall(text)}
         for rule, body in _JOB.findall(text):
             found = _WILDCARDS.search(body)
-            jobs.add((rule, *(w.split("=", 1)[1] for w in found.group(1).split(", "))) if found else (rule,))
+            values = dict(w.split("=", 1) for w in found.group(1).split(", ")) if found else {}
+            jobs.add((rule, *(v for name, v in values.items() if name != "run")))
         assert jobs or "Nothing to be done" in text, text
         return jobs - {("all",)}
 
