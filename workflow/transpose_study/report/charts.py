@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from transpose_study import expressions
-from transpose_study.report import counter_charts, prediction_charts, style
+from transpose_study.report import counter_charts, grid_charts, prediction_charts, style, sweep_charts
 from transpose_study.report.figures import Drawing
 from transpose_study.report.palette import INK, MUTED
 from transpose_study.report.wording import number
@@ -238,5 +238,6 @@ def _rounds(times: Axes, clocks: Axes, rows: Sequence[Mapping[str, str]]) -> Non
 
 
 KINDS: dict[str, Callable[[Drawing], Figure]] = {
-    "sweep": sweep, "ladder": ladder, "scan": scan, "drift": drift, **counter_charts.KINDS, **prediction_charts.KINDS,
+    "sweep": sweep, "ladder": ladder, "scan": scan, "drift": drift,
+    **counter_charts.KINDS, **prediction_charts.KINDS, **sweep_charts.KINDS, **grid_charts.KINDS,
 }  # fmt: skip

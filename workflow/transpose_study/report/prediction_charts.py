@@ -61,20 +61,24 @@ def agreement(d: Drawing) -> Figure:
 def banks(d: Drawing) -> Figure:
     """Rows of 32 banks, and in them the words that one warp's shared load and store touch; one panel a kernel."""
     results = d.results
-    names = [results.study.kernel_name(results.cell(text)) for text in d.options["cells"]]
-    words: dict[str, list[Mapping[str, str]]] = {n: [] for n in names}
-    for row in results.table("banks") if results.has_table("banks") else ():
-        name = row["variant"] + "".join(f"_{results.study.axes[a].tag}{row[a]}" for a in results.study.variants[row["variant"]].code_axes)
-        if name in words:
-            words[name].append(row)
-    shown = [n for n in names if words[n]]
+    cells = {d.words(d.options.get("titles", {}).get(t, results.study.short_name(c))): c for t in d.options["cells"] if (c := results.cell(t))}
+    words: dict[str, list[Mapping[str, str]]] = {n: [] for n in cells}
+    for name, cell in cells.items():
+        table = results.table("banks") if results.has_table("banks") else []
+        own = {"variant": cell.variant.name} | {a: str(v) for a, v in cell.kernel_values.items()}
+        words[name] = [row for row in table if all(row[c] == v for c, v in own.items())]
+    shown = [n for n in words if words[n]]
     if not shown:
         figure = plt.figure(figsize=(style.WIDTH, 1.6))
         style.empty(figure, d.words("no prediction is part of this run"))
         return figure
-    figure, grid = plt.subplots(1, len(shown), figsize=(style.WIDTH, 2.75), squeeze=False)
+    columns = d.options.get("columns", len(shown))
+    rows = -(-len(shown) // columns)
+    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, d.options.get("height", 2.75) * rows), squeeze=False)
     tallest = max(int(r["rows_of_banks"]) for n in shown for r in words[n])
-    for axes, name in zip(grid[0], shown, strict=True):
+    for axes in grid.flat[len(shown) :]:
+        axes.set_axis_off()
+    for axes, name in zip(grid.flat, shown, strict=False):
         height = int(words[name][0]["rows_of_banks"])
         axes.add_patch(Rectangle((0, 0), BANKS, height, facecolor="none", edgecolor=GRID, linewidth=0.8))
         for access, colour in (("store", style.COLOURS[4]), ("load", style.COLOURS[0])):

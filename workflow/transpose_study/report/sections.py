@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from transpose_study.registry import Cell
 from transpose_study.report.page import Page
-from transpose_study.report.texts import EMPTY, Listing, Part, Text, text
+from transpose_study.report.texts import EMPTY, Listing, Message, Part, Text, text
 from transpose_study.report.wording import Amount, derived, highest, lowest, missing, number, quotient
 
 FLAGS = {
@@ -33,16 +33,51 @@ def regime(page: Page, group: str) -> str:
     return "both fit" if 2 * size <= l2 else "one fits" if size <= l2 else "neither fits"
 
 
+# What a note of tables/predictions.csv says of a prediction: the first that accepts it names it.
+NOTES: list[tuple[str, Callable[[str], bool]]] = [
+    ("a bound: caches add and hold back", lambda note: note.startswith("a bound")),
+    ("the unit's counter adds arbitration", lambda note: "arbitration" in note),
+    ("the hardware's own counter varies", lambda note: not note.startswith("exact")),
+    ("exact, given the shared configuration", lambda note: "driver chose" in note),
+    ("exact", lambda note: True),
+]
+
+
+def banner(page: Page) -> None:
+    """Title, whether the run was measured or replayed, what was not timed, and which counters are missing and why."""
+    r, env = page.results, page.results.environment
+    gpu = r.experiment.gpu["name"]
+    page.heading(1, text("{title} on {gpu}", title=r.study.title, gpu=gpu))
+    day = str(env.get("start") or "")[: len("YYYY-MM-DD")] or "an unrecorded day"
+    lines: list[Part] = [text("**Live run** on {gpu}, measured on {day}.", gpu=gpu, day=day)]
+    if r.experiment.replay:
+        archive = f"`{str(r.experiment.target['archive']).replace(chr(92), '/').split('/')[-1]}`"
+        replayed = "**Replay** of the archive {archive}, recorded on {day} on {gpu}. Nothing was measured on the machine that made this page."
+        lines = [text(replayed, archive=archive, day=day, gpu=gpu)]
+    absent = r.absences()
+    if not absent:
+        lines.append("Every configured cell was timed.")
+    for where, status, reason, names in absent:
+        lines.append(text("At {where}, {status}: {names}: {reason}.", where=where, status=status, names=Listing(names), reason=Message(reason)))
+    for reason, (count, total) in r.counter_absences().items():
+        lines.append(text("Counters: {count} of {total} figures are missing: {reason}.", count=count, total=total, reason=Message(reason)))
+    page.quote(*lines)
+
+
 def axis_notes(page: Page) -> list[Text]:
     """What the letters in the names of configurations stand for."""
     axes = page.results.study.axes
     return [text("`{tag}` stands for {axis}.", tag=axes[a].tag, axis=a.upper()) for a in page.results.experiment.scan_axes()]
 
 
-def measured_shapes(page: Page) -> None:
-    """What was measured at each shape, with the launches really made under the profiler."""
+def measured_shapes(page: Page, called: str = "Shape") -> None:
+    """What was measured at each group, with the launches really made under the profiler; sizes where groups have numbers.
+
+    ``called`` is what a group is called at the head of the table.
+    """
     r, first = page.results, modes_of(page)[0]
     batches = r.experiment.batch_names()
+    sized = all(isinstance(v, int) for g in r.experiment.groups.values() for v in g.values.values())
     rows: list[list[Part]] = []
     for name, shape in r.experiment.groups.items():
         samples = [r.timing(x, "n", first) for x in r.cells(name)]
@@ -53,18 +88,21 @@ def measured_shapes(page: Page) -> None:
             derived(made[b][0]) if b in made and made[b][0] == made[b][1] else text("{a} to {b}", a=made[b][0], b=made[b][1]) if b in made else "–"
             for b in batches
         ]
+        size: list[Part] = []
+        if sized:
+            footprint = r.timing(r.cells(name)[0], "footprint_to_l2", first)
+            size = [derived(2 * r.study.matrix_bytes(shape.values) / 2**20), footprint, regime(page, name)]
         rows.append([
-            name, derived(2 * r.study.matrix_bytes(shape.values) / 2**20), r.timing(r.cells(name)[0], "footprint_to_l2", first), regime(page, name),
-            text("{n} of {m}", n=len(known), m=len(samples)), lowest(known) if known else none, highest(known) if known else none,
+            name, *size, text("{n} of {m}", n=len(known), m=len(samples)), lowest(known) if known else none, highest(known) if known else none,
             lowest([r.timing(x, "processes", first) for x in r.cells(name)]), *launched,
         ])  # fmt: skip
     page.table(
-        "What was measured at each shape.",
+        "What was measured at each shape." if sized else "What was measured.",
         [
-            "Shape", "Both matrices, MiB", "÷ L2", "In L2", "Kernels timed", "Samples, fewest", "most", "Processes",
+            called, *(("Both matrices, MiB", "÷ L2", "In L2") if sized else ()), "Kernels timed", "Samples, fewest", "most", "Processes",
             *(text("ncu launches, {b}", b=f"`{b}`") for b in batches),
         ],
-        rows, source="`tables/timings.csv`, `tables/counters.csv`", align="lrrlrrrr" + "r" * len(batches), name="shapes",
+        rows, source="`tables/timings.csv`, `tables/counters.csv`", align=("lrrl" if sized else "l") + "rrrr" + "r" * len(batches), name="shapes",
         notes=["Launches are those really made for each kernel, by batch of metrics."] if batches else [],
     )  # fmt: skip
     flagged = sorted({flag.split(" ")[0] for x in r.table("timings") for flag in x["flags"].split(";") if flag})

@@ -68,8 +68,8 @@ def noise(page: Page) -> None:
     )  # fmt: skip
 
 
-def clocks(page: Page) -> None:
-    """Clocks, temperature, power and throttling of each shape's rounds."""
+def clocks(page: Page, called: str = "Shape") -> None:
+    """Clocks, temperature, power and throttling of each group's rounds; ``called`` is what a group is called."""
     r = page.results
     if not r.has_table("rounds"):
         return
@@ -92,7 +92,7 @@ def clocks(page: Page) -> None:
         rows.append([*row, Listing([f"`{x}`" for x in reasons], last=";") if reasons else "–"])
     page.table(
         "Clocks and throttling while the rounds ran.",
-        ["Shape", "SM clock, MHz", "Memory clock, MHz", "Temperature, °C", "Power, W", "Throttle reasons"], rows,
+        [called, "SM clock, MHz", "Memory clock, MHz", "Temperature, °C", "Power, W", "Throttle reasons"], rows,
         source="`tables/rounds.csv`", align="lrrrrl", notes=["Throttle reasons are the driver's bits; `0x0` is none."], name="clocks",
     )  # fmt: skip
     if throttled:

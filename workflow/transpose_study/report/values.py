@@ -11,7 +11,7 @@ from typing import Any
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_csv, read_json
-from transpose_study.registry import Cell
+from transpose_study.registry import Cell, Variant
 from transpose_study.report.texts import Listing, Text, text
 from transpose_study.report.wording import PREDICTED, PUBLISHED, Amount, missing, why
 
@@ -88,14 +88,27 @@ class Results:
     # -- cells ------------------------------------------------------------------------------------------------------
 
     def cell(self, name: str, group: str | None = None, **values: int) -> Cell:
-        """A cell by its variant and axis values, or written ``variant, axis value, axis value``; by default of the main group."""
+        """A cell by its variant and axis values, or written ``variant, axis value, axis value``.
+
+        Without a group: of the main one, or the first that the variant is configured for where that one is not.
+        """
         name, *written = (part.strip() for part in name.split(","))
         pairs = {axis: int(value) for axis, value in (part.split() for part in written)} | values
         variant = self.study.variant(name)
         lacking = [a for a in variant.takes if a not in pairs]
         if lacking or set(pairs) - set(variant.takes):
             raise StudyError(f"the cell {name!r} must name a value for each of the axes {list(variant.takes)}, no other", where="the write-up")
-        return Cell(variant, {a: pairs[a] for a in variant.takes}, self.experiment.groups[group or self.experiment.main_group].values)
+        return Cell(variant, {a: pairs[a] for a in variant.takes}, self.experiment.groups[group or self.home(variant)].values)
+
+    def home(self, variant: Variant) -> str:
+        """The group that is meant where none is named: the main one, else the first in which the variant is configured."""
+        groups = [self.experiment.main_group, *self.experiment.groups]
+        return next((g for g in groups if variant in self.experiment.variants(g)), self.experiment.main_group)
+
+    def cells_of(self, name: str) -> list[Cell]:
+        """All configured cells of a variant in the group that is meant; none where it is not configured."""
+        variant = self.study.variant(name)
+        return [c for c in self.cells(self.home(variant)) if c.variant is variant]
 
     def at(self, cell: Cell, group: str) -> Cell:
         """The same kernel in another group."""
@@ -168,8 +181,9 @@ class Results:
         return "no row was recorded"
 
     def noise_floor(self, mode: str = "hot", group: str | None = None) -> Amount:
-        """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``)."""
-        name = group or self.experiment.main_group
+        """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``); by default of the group meant by its cell."""
+        pair = self.study.noise_floor.get("variant")
+        name = group or (self.home(self.study.variant(str(pair))) if pair else self.experiment.main_group)
         wanted = {a: str(v) for a, v in self.experiment.groups[name].values.items()} | {"cache_mode": mode}
         found = [r for r in self.table("noise") if all(r[c] == v for c, v in wanted.items())]
         return _amount(
@@ -185,7 +199,7 @@ class Results:
         """Cells that were not timed: (groups, status, reason, kernel names) in the order of the tables; groups that lack the same are one."""
         found: dict[tuple[str, str, str], dict[str, None]] = {}
         for group in self.experiment.groups:
-            for cell in self.cells(group):
+            for cell in (c for c in self.cells(group) if c.variant.allocates is None):  # an allocation has no time
                 for mode in self.experiment.config.timing.cache_modes:
                     status, reason = self.status(cell, mode)
                     if status != "ok":

@@ -1,0 +1,161 @@
+"""Figures that are read field by field: a quantity over two axes, the warps of a block's threads, a few chosen cells beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log2
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from transpose_study.registry import Cell
+from transpose_study.report import measures, style
+from transpose_study.report.figures import Drawing
+from transpose_study.report.palette import INK, MUTED
+from transpose_study.report.wording import Amount, number
+
+LIGHT, DARK = "#eef4fa", "#08396b"
+SHADES = LinearSegmentedColormap.from_list("shades", [LIGHT, "#7fb2dd", DARK])  # light is little; its lightness is even in grey
+PAPER, INK_ON_LIGHT = "#ffffff", "#1a1c1d"  # fixed colours: the fields' own ground does not follow the page's scheme
+WARPS = ("#0072b2", "#f0e442", "#9ad0f5", "#d55e00")  # neighbours differ in lightness
+
+
+def grid(d: Drawing) -> Figure:
+    """A quantity of every cell as a shaded field with its figure; rows are variants or an axis, columns an axis; panels side by side.
+
+    ``rows`` and ``columns`` are ``{axis: name, label: text}``, or ``{variants: {name: label}, label: text}``. A field that was not
+    measured shows what was predicted, in the colour of predictions; a cell that cannot run is a dash.
+    """
+    options, panels = d.options, d.options["panels"]
+    tables = [_fields(d, options, p) for p in panels]
+    rows, columns = _heads(d, options["rows"]), _heads(d, options["columns"])
+    size = (style.WIDTH, 0.95 + options.get("row_height", 0.27) * len(rows) * -(-len(panels) // options.get("panel_columns", len(panels))))
+    across = options.get("panel_columns", len(panels))
+    figure, places = plt.subplots(-(-len(panels) // across), across, figsize=size, squeeze=False, sharey=True)
+    for i, (axes, panel, table) in enumerate(zip(places.flat, panels, tables, strict=True)):
+        known = [a.number for a, g in table.values() if a.known] + [g.number for a, g in table.values() if not a.known and g.known]
+        low, high = (min(known), max(known)) if known else (1.0, 1.0)
+        for (y, x), (amount, guess) in table.items():
+            _field(axes, x, y, amount, guess, lambda v, low=low, high=high: (log2(v / low) / log2(high / low) if high > low > 0 and v > 0 else 0.0))
+        axes.set_xlim(0, len(columns))
+        axes.set_ylim(len(rows), 0)
+        axes.set_xticks([x + 0.5 for x in range(len(columns))], [d.words(str(c)) for c in columns.values()])
+        axes.set_yticks([y + 0.5 for y in range(len(rows))], [d.words(str(r)) for r in rows.values()])
+        axes.set_title(d.words(panel["title"]))
+        axes.set_xlabel(d.words(options["columns"]["label"]))
+        if i % across == 0 and "label" in options["rows"]:
+            axes.set_ylabel(d.words(options["rows"]["label"]))
+        _bare(axes)
+    return figure
+
+
+def _heads(d: Drawing, side: Mapping[str, Any]) -> dict[Any, Any]:
+    """Keys and labels of one side: variants, or the configured values of an axis."""
+    if "variants" in side:
+        return dict(side["variants"])
+    return {v: v for v in sorted(d.results.experiment.config.axes.get(side["axis"], []))}
+
+
+def _fields(d: Drawing, options: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[tuple[int, int], tuple[Amount, Amount]]:
+    """Measured and predicted figure by row and column."""
+    rows, columns = list(_heads(d, options["rows"])), list(_heads(d, options["columns"]))
+    measure = {k: v for k, v in panel.items() if k in measures.KEYS}
+    found = {}
+    for variant in options["rows"].get("variants", options.get("variants", {})):
+        for cell in d.results.cells_of(variant):
+            row = variant if "variants" in options["rows"] else cell.kernel_values[options["rows"]["axis"]]
+            place = (rows.index(row), columns.index(cell.kernel_values[options["columns"]["axis"]]))
+            found[place] = (measures.measured(d.results, cell, measure), measures.predicted(d.results, cell, measure))
+    return found
+
+
+def _field(axes: Axes, x: int, y: int, amount: Amount, guess: Amount, shade: Callable[[float], float]) -> None:
+    shown = amount if amount.known else guess
+    if not shown.known:
+        axes.annotate("–", (x + 0.5, y + 0.5), ha="center", va="center", fontsize=8, color=MUTED)
+        return
+    depth = shade(shown.number)
+    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=SHADES(depth), edgecolor=PAPER, linewidth=1.2))
+    colour = PAPER if depth > 0.55 else INK_ON_LIGHT if amount.known else style.PREDICTED
+    axes.annotate(number(shown.number, digits=3, places=1), (x + 0.5, y + 0.5), ha="center", va="center", fontsize=7.5, color=colour)
+
+
+def threads(d: Drawing) -> Figure:
+    """Blocks of threads, one panel a shape: each field is a thread, its colour and figure the warp that holds it.
+
+    ``variant`` computes for thread ``t`` the number of its warp's first thread (out[t], t < all threads); a block whose check failed,
+    or that did not run, is drawn empty. ``across`` and ``down`` are its axes, ``blocks`` the shown values of the two.
+    """
+    options, results = d.options, d.results
+    cells = {tuple(c.kernel_values[options[a]] for a in ("across", "down")): c for c in results.cells_of(options["variant"])}
+    shown = [tuple(b) for b in options["blocks"] if tuple(b) in cells]
+    if not shown:
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        style.empty(figure, d.words("none of this figure's cells is configured"))
+        return figure
+    widths = [max(b[0], 8) for b in shown]
+    figure, panels = plt.subplots(1, len(shown), figsize=(style.WIDTH, options.get("height", 2.2)), width_ratios=widths, squeeze=False)
+    for axes, (wide, tall) in zip(panels[0], shown, strict=True):
+        cell = cells[wide, tall]
+        first = [int(v) for v in results.study.expected(cell, cell.variant.reference)[: wide * tall]]
+        warps = {t: i for i, t in enumerate(dict.fromkeys(first))}
+        ran = results.status(cell)[0] == "ok"
+        for t, head in enumerate(first):
+            look = {"facecolor": WARPS[warps[head] % len(WARPS)] if ran else "none", "edgecolor": PAPER if ran else MUTED}
+            axes.add_patch(Rectangle((t % wide, t // wide), 1, 1, linewidth=0.5, **look))
+            if t == head:
+                axes.annotate(d.words("warp {n}", n=warps[head]), (t % wide + 0.12, t // wide + 0.5), va="center", fontsize=6.2, color=_on(look["facecolor"]))
+        axes.set_title(f"({wide}, {tall})" if ran else d.words("{block}: not measured", block=f"({wide}, {tall})"), fontsize=8)
+        axes.set_xlim(0, wide)
+        axes.set_ylim(max(b[1] for b in shown), 0)
+        axes.set_xticks([0.5, wide - 0.5], ["0", str(wide - 1)])
+        axes.set_yticks([0.5, tall - 0.5] if tall > 1 else [0.5], ["0", str(tall - 1)] if tall > 1 else ["0"])
+        axes.set_xlabel(d.words(options["across_label"]))
+        axes.set_aspect("equal")
+        _bare(axes)
+    panels[0][0].set_ylabel(d.words(options["down_label"]))
+    return figure
+
+
+def _on(colour: Any) -> str:
+    return PAPER if colour in ("#0072b2", "#d55e00") else INK_ON_LIGHT
+
+
+def compared(d: Drawing) -> Figure:
+    """A few chosen figures as bars, one panel a unit; each bar has its own cell and measure.
+
+    ``panels`` are lists of ``bars``: ``{label: text, cell: name, quantity or timing: ...}``.
+    """
+    panels: Sequence[Mapping[str, Any]] = d.options["panels"]
+    tallest = max(len(p["bars"]) for p in panels)
+    figure, places = plt.subplots(1, len(panels), figsize=(style.WIDTH, 0.8 + 0.3 * tallest), squeeze=False)
+    for axes, panel in zip(places[0], panels, strict=True):
+        for y, bar in enumerate(panel["bars"]):
+            cell: Cell = d.results.cell(bar["cell"])
+            amount = measures.measured(d.results, cell, {k: v for k, v in bar.items() if k in measures.KEYS})
+            if amount.known:
+                axes.barh(y, amount.number, height=0.62, color=style.COLOURS[0], edgecolor="none")
+            words = number(amount.number, digits=3) if amount.known else d.words("not measured")
+            place = {"textcoords": "offset points", "va": "center", "fontsize": 7}
+            axes.annotate(words, (amount.number if amount.known else 0, y), (3, 0), **place, color=INK if amount.known else MUTED)
+        axes.set_title(d.words(panel["title"]))
+        axes.set_xlabel(d.words(panel["unit"]))
+        axes.set_yticks(range(len(panel["bars"])), [d.words(b["label"]) for b in panel["bars"]])
+        axes.set_ylim(len(panel["bars"]) - 0.5, -0.5)
+        axes.set_xlim(0, max(axes.get_xlim()[1], 1) * 1.12)
+        style.tidy(axes, "x")
+        axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def _bare(axes: Axes) -> None:
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.tick_params(length=0)
+
+
+KINDS: dict[str, Callable[[Drawing], Figure]] = {"grid": grid, "threads": threads, "compared": compared}
