@@ -40,14 +40,14 @@ def devices() -> list[Device]:
 class LiveProject:
     """A copy of the project in a folder with a space, and its results."""
 
-    def __init__(self, folder: Path, config: dict) -> None:
+    def __init__(self, folder: Path, config: dict, study: str) -> None:
         self.folder = folder
         for part in PARTS:
             source, target = ROOT / part, folder / part
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copyfile(source, target)
         (folder / "test.yaml").write_text(yaml.safe_dump({"run": "test"} | config), encoding="utf-8")
-        self.run_folder = folder / "results" / "test" / "transpose"
+        self.run_folder = folder / "results" / "test" / study
 
     def command(self, *arguments: str) -> list[str]:
         """The snakemake command line; targets go before the options that take several values."""
@@ -74,4 +74,4 @@ class LiveProject:
 @pytest.fixture
 def live_project(tmp_path: Path, devices: list[Device]):
     """Make a project with a configuration."""
-    return lambda config: LiveProject(tmp_path / "a project", config)
+    return lambda config, study="transpose": LiveProject(tmp_path / "a project", config, study)

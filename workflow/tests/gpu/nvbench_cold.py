@@ -11,7 +11,7 @@ from pathlib import Path
 
 import cuda.bench as bench
 import cupy
-from transpose_study.gpu.session import Session
+from transpose_study.gpu.session import Buffers, Session
 from transpose_study.registry import Cell, Study
 
 
@@ -24,16 +24,15 @@ def main() -> None:
     for variant, values, shape in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
         group = dict(zip(study.group_axes, map(int, shape.split("x")), strict=True))
         cell = Cell(study.variant(variant), json.loads(values), group)
-        size = study.matrix_bytes(group)
-        source, target = session.allocate(size), session.allocate(size)
-        keep.append((source, target))
-        session.fill_input(source, {"init": "random", "seed": 1})
+        buffers = session.buffers([cell])
+        keep.append(buffers)
+        session.fill_input(buffers.input, {"init": "random", "seed": 1})
         session.stream.synchronize()
 
-        def run(state: bench.State, cell: Cell = cell, source=source, target=target) -> None:
+        def run(state: bench.State, cell: Cell = cell, buffers: Buffers = buffers) -> None:
             def launch(launch: bench.Launch) -> None:
                 session.stream = cupy.cuda.ExternalStream(launch.get_stream().addressof())
-                session.launcher(cell, source, target)()
+                session.launcher(cell, buffers)()
 
             state.exec(launch, batched=False)
 
