@@ -20,6 +20,7 @@ V = Verdicts(page)
 study, experiment = r.study, r.experiment
 axes, modes = experiment.config.axes, experiment.config.timing.cache_modes
 hot, cold = modes[0], modes[-1]
+declared = declared_figures(study.name, experiment.root)
 say, choose, counter, timing = page.say, V.choose, r.counter, r.timing
 LANES = 32  # of a warp; as many banks has shared memory: the same on every NVIDIA GPU so far
 LOADS = {"quantity": "shared_load_wavefronts", "per": "shared_load_instructions"}
@@ -38,9 +39,9 @@ KEY = ["latency-linear", "pitch-33-multiple", "misaligned-halves", "divergence-p
 
 
 def ways(cell, measure=LOADS):
-    """Wavefronts of one shared access: measured, else predicted."""
-    found = measures.measured(r, cell, measure)
-    return found if found.known else measures.predicted(r, cell, measure)
+    """Wavefronts of one shared access: predicted, which is exact, else the unit's counter, which adds arbitration."""
+    found = measures.predicted(r, cell, measure)
+    return found if found.known else measures.measured(r, cell, measure)
 
 
 def ends(axis):
@@ -127,7 +128,6 @@ page.table(
     rows, source="`tables/counters.csv`, `tables/timings.csv`", name="bank_cost",
 )
 page.figure("bank_cost")
-free = [s for s in strides if ways(r.cell("bank_load", width=widths[0], stride=s)).value == ways(easy["bank_load"]).value or s % 2]
 say(
     choose("vector-phases", holds=text("Accesses of {w} bytes go in phases: without any conflict they take {a:n} wavefronts, as the lanes of a phase fill all banks; a conflict is counted within a phase.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0]))), fails=text("Accesses of {w} bytes take {a:n} wavefronts without a conflict, which phases of half and quarter warps do not explain.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0])))),
     choose("latency-linear", holds="A conflict makes the access of a single warp longer in proportion to its ways.", fails=text("A conflict does not make the access of a single warp longer in proportion to its ways: the first wavefront comes after {a:n} cycles, each further one {x:n} later, so that {n:n} take {l:n} times as long.", a=cycles(easy["bank_latency"]), x=further, n=ways(hard["bank_load"]), l=longer)),
@@ -162,15 +162,17 @@ V.line("consecutive-one-bank", "column-32", "pitch-33-multiple", "padding-formul
 
 # %%
 page.figure("swizzle_ways")
-for reason, names in {Message(r.status(c)[1]): [r.label(x) for v in TOPIC and ("swizzle_xor", "swizzle_xor_masked") for x in r.cells_of(v) if r.status(x)[1] == r.status(c)[1]] for v in ("swizzle_xor", "swizzle_xor_masked") for c in r.cells_of(v) if r.status(c)[0] == "skipped"}.items():
-    say(text("Not run: {cells}: {reason}.", cells=Listing(names), reason=reason))
+refused = {}
+for c in [c for v in study.variants for c in r.cells_of(v) if v in declared["swizzle_ways"]["rows"]["variants"] and r.status(c)[0] == "skipped"]:
+    refused.setdefault(r.status(c)[1], []).append(r.label(c))
+say(*(text("Not run: {cells} ({reason}).", cells=Listing(names), reason=Message(reason)) for reason, names in refused.items()))
 page.figure("swizzle_banks")
 tile = max(axes["tile"])
 plain, padded, both = (r.cell(v, tile=tile) for v in ("swizzle_none", "swizzle_padded", "swizzle_padded_xor"))
 VECTORS = {"vector_none": "as it is", "vector_scalar_xor": "swizzle of words", "vector_xor": "swizzle of vectors"}
 page.table(
     "A column of `float4` elements, by layout.", ["Layout", "Loads", "Wavefronts of a load", "Wavefronts of all loads and stores", "Time, µs"],
-    [[words, *(counter(r.cell(v), "shared_load_instructions"),), ways(r.cell(v)), counter(r.cell(v), "shared_wavefronts_exact"), timing(r.cell(v))] for v, words in VECTORS.items()],
+    [[words, counter(r.cell(v), "shared_load_instructions"), ways(r.cell(v)), counter(r.cell(v), "shared_wavefronts_exact"), timing(r.cell(v))] for v, words in VECTORS.items()],
     source="`tables/counters.csv`, `tables/timings.csv`", name="vectors",
 )
 say(
@@ -217,10 +219,9 @@ V.line(*TOPIC.get("divergence", ()))
 
 # %%
 page.figure("alignment")
-PITCH = [["global_load_sectors_per_request"], ["global_lines"]]
 page.table(
     "A copy of rows by their pitch in global memory.", ["Pitch, elements", "Sectors per load", "Lines, loads and stores", *(text("{mode}, µs", mode=x) for x in modes)],
-    [[derived(c.kernel_values["row_pitch"]), *(counter(c, q[0]) for q in PITCH), *(timing(c, "median_us", x) for x in modes)] for c in r.cells_of("copy_pitch")],
+    [[derived(c.kernel_values["row_pitch"]), *(counter(c, q) for q in ("global_load_sectors_per_request", "global_lines")), *(timing(c, "median_us", x) for x in modes)] for c in r.cells_of("copy_pitch")],
     source="`tables/counters.csv`, `tables/timings.csv`", name="pitches",
 )
 given = [counter(c, "alignment_bytes") for c in r.cells_of("allocation")]
@@ -301,7 +302,7 @@ if V.claims:
 # %%
 say("The predictions come from the compiled code, the launch and the device's limits alone; an emulator executes the warps and counts what they do. No measured counter enters them but the shared configuration, which the driver chooses.")
 page.figure("predicted_and_measured")
-words = declared_figures(study.name, experiment.root)["predicted_and_measured"]["quantities"]
+words = declared["predicted_and_measured"]["quantities"]
 if sections.predictions(page, words, sections.NOTES):
     off = sorted({x["quantity"] for x in exact if float(x["predicted"]) != float(x["measured"])})
     say(text("Of {n:n} figures that must be equal, all are.", n=equal) if not off else text("{k:n} figures that must be equal are not: {which}. Either the prediction or the counter is wrong there.", k=derived(len(exact) - equal.number, origin=equal.origin), which=Listing([words.get(q, q) for q in off])))

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from transpose_study.registry import Cell
 from transpose_study.report import measures, style
@@ -21,6 +22,7 @@ from transpose_study.report.wording import Amount, number
 LIGHT, DARK = "#eef4fa", "#08396b"
 SHADES = LinearSegmentedColormap.from_list("shades", [LIGHT, "#7fb2dd", DARK])  # light is little; its lightness is even in grey
 PAPER, INK_ON_LIGHT = "#ffffff", "#1a1c1d"  # fixed colours: the fields' own ground does not follow the page's scheme
+LEAST, GAP, BETWEEN, ROOM = 7, 5.2, 7.0, 84.0  # threads that a narrow block is given, between blocks, between lines, and in a line
 WARPS = ("#0072b2", "#f0e442", "#9ad0f5", "#d55e00")  # neighbours differ in lightness
 
 
@@ -38,9 +40,9 @@ def grid(d: Drawing) -> Figure:
     figure, places = plt.subplots(-(-len(panels) // across), across, figsize=size, squeeze=False, sharey=True)
     for i, (axes, panel, table) in enumerate(zip(places.flat, panels, tables, strict=True)):
         known = [a.number for a, g in table.values() if a.known] + [g.number for a, g in table.values() if not a.known and g.known]
-        low, high = (min(known), max(known)) if known else (1.0, 1.0)
+        low, high = panel.get("shades", (min(known), max(known)) if known else (1.0, 1.0))
         for (y, x), (amount, guess) in table.items():
-            _field(axes, x, y, amount, guess, lambda v, low=low, high=high: (log2(v / low) / log2(high / low) if high > low > 0 and v > 0 else 0.0))
+            _field(axes, x, y, amount, guess, lambda v, low=low, high=high: min(1.0, log2(max(v, low) / low) / log2(high / low)) if high > low > 0 else 0.0)
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
         axes.set_xticks([x + 0.5 for x in range(len(columns))], [d.words(str(c)) for c in columns.values()])
@@ -81,7 +83,7 @@ def _field(axes: Axes, x: int, y: int, amount: Amount, guess: Amount, shade: Cal
     depth = shade(shown.number)
     axes.add_patch(Rectangle((x, y), 1, 1, facecolor=SHADES(depth), edgecolor=PAPER, linewidth=1.2))
     colour = PAPER if depth > 0.55 else INK_ON_LIGHT if amount.known else style.PREDICTED
-    axes.annotate(number(shown.number, digits=3, places=1), (x + 0.5, y + 0.5), ha="center", va="center", fontsize=7.5, color=colour)
+    axes.annotate(_short(round(shown.number, 1)), (x + 0.5, y + 0.5), ha="center", va="center", fontsize=7.5, color=colour)
 
 
 def threads(d: Drawing) -> Figure:
@@ -97,28 +99,48 @@ def threads(d: Drawing) -> Figure:
         figure = plt.figure(figsize=(style.WIDTH, 1.6))
         style.empty(figure, d.words("none of this figure's cells is configured"))
         return figure
-    widths = [max(b[0], 8) for b in shown]
-    figure, panels = plt.subplots(1, len(shown), figsize=(style.WIDTH, options.get("height", 2.2)), width_ratios=widths, squeeze=False)
-    for axes, (wide, tall) in zip(panels[0], shown, strict=True):
-        cell = cells[wide, tall]
-        first = [int(v) for v in results.study.expected(cell, cell.variant.reference)[: wide * tall]]
-        warps = {t: i for i, t in enumerate(dict.fromkeys(first))}
-        ran = results.status(cell)[0] == "ok"
-        for t, head in enumerate(first):
-            look = {"facecolor": WARPS[warps[head] % len(WARPS)] if ran else "none", "edgecolor": PAPER if ran else MUTED}
-            axes.add_patch(Rectangle((t % wide, t // wide), 1, 1, linewidth=0.5, **look))
-            if t == head:
-                axes.annotate(d.words("warp {n}", n=warps[head]), (t % wide + 0.12, t // wide + 0.5), va="center", fontsize=6.2, color=_on(look["facecolor"]))
-        axes.set_title(f"({wide}, {tall})" if ran else d.words("{block}: not measured", block=f"({wide}, {tall})"), fontsize=8)
-        axes.set_xlim(0, wide)
-        axes.set_ylim(max(b[1] for b in shown), 0)
-        axes.set_xticks([0.5, wide - 0.5], ["0", str(wide - 1)])
-        axes.set_yticks([0.5, tall - 0.5] if tall > 1 else [0.5], ["0", str(tall - 1)] if tall > 1 else ["0"])
-        axes.set_xlabel(d.words(options["across_label"]))
-        axes.set_aspect("equal")
-        _bare(axes)
-    panels[0][0].set_ylabel(d.words(options["down_label"]))
+    lines, across = [[]], 0.0  # blocks from left to right, as many as a line of the page holds
+    for block in shown:
+        across += max(block[0], LEAST) + GAP
+        if lines[-1] and across > ROOM:
+            lines.append([])
+            across = max(block[0], LEAST) + GAP
+        lines[-1].append(block)
+    unit = style.WIDTH / (ROOM + GAP)
+    heights = [max(b[1] for b in line) + BETWEEN for line in lines]
+    figure = plt.figure(figsize=(style.WIDTH, unit * sum(heights)), layout="none")
+    top = 0.0
+    for line, height in zip(lines, heights, strict=True):
+        left = GAP * 0.6
+        for wide, tall in line:
+            at = (left / (ROOM + GAP), 1 - (top + 2.5 + tall) / sum(heights), wide / (ROOM + GAP), tall / sum(heights))
+            _block(d, figure.add_axes(at), cells[wide, tall], wide, tall)
+            left += max(wide, LEAST) + GAP
+        top += height
     return figure
+
+
+def _block(d: Drawing, axes: Axes, cell: Cell, wide: int, tall: int) -> None:
+    first = [int(v) for v in d.results.study.expected(cell, cell.variant.reference)[: wide * tall]]
+    warps = {t: i for i, t in enumerate(dict.fromkeys(first))}
+    ran = d.results.status(cell)[0] == "ok"
+    for t, head in enumerate(first):
+        look = {"facecolor": WARPS[warps[head] % len(WARPS)] if ran else "none", "edgecolor": PAPER if ran else MUTED}
+        axes.add_patch(Rectangle((t % wide, t // wide), 1, 1, linewidth=0.5, **look))
+        if t == head:
+            where = (t % wide + 0.15, t // wide + 0.55)
+            box = {"boxstyle": "square,pad=0.05", "facecolor": look["facecolor"], "edgecolor": "none"}
+            axes.annotate(d.words("warp {n}", n=warps[head]), where, va="center", fontsize=5.2, color=_on(look["facecolor"]), zorder=3, bbox=box)
+    axes.set_title(f"({wide}, {tall})" if ran else d.words("{block}: not measured", block=f"({wide}, {tall})"), fontsize=8, pad=3)
+    axes.set_xlim(0, wide)
+    axes.set_ylim(tall, 0)
+    axes.set_xticks([0.5, wide - 0.5], ["0", str(wide - 1)])
+    axes.set_yticks([0.5, tall - 0.5] if tall > 1 else [0.5], ["0", str(tall - 1)] if tall > 1 else ["0"])
+    axes.tick_params(labelsize=7, pad=1)
+    axes.set_xlabel(d.words(d.options["across_label"]), fontsize=7, labelpad=1)
+    if tall > 1:
+        axes.set_ylabel(d.words(d.options["down_label"]), fontsize=7, labelpad=1)
+    _bare(axes)
 
 
 def _on(colour: Any) -> str:
@@ -139,7 +161,7 @@ def compared(d: Drawing) -> Figure:
             amount = measures.measured(d.results, cell, {k: v for k, v in bar.items() if k in measures.KEYS})
             if amount.known:
                 axes.barh(y, amount.number, height=0.62, color=style.COLOURS[0], edgecolor="none")
-            words = number(amount.number, digits=3) if amount.known else d.words("not measured")
+            words = _short(amount.number) if amount.known else d.words("not measured")
             place = {"textcoords": "offset points", "va": "center", "fontsize": 7}
             axes.annotate(words, (amount.number if amount.known else 0, y), (3, 0), **place, color=INK if amount.known else MUTED)
         axes.set_title(d.words(panel["title"]))
@@ -147,9 +169,16 @@ def compared(d: Drawing) -> Figure:
         axes.set_yticks(range(len(panel["bars"])), [d.words(b["label"]) for b in panel["bars"]])
         axes.set_ylim(len(panel["bars"]) - 0.5, -0.5)
         axes.set_xlim(0, max(axes.get_xlim()[1], 1) * 1.12)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: number(v)))
         style.tidy(axes, "x")
         axes.tick_params(axis="y", length=0)
     return figure
+
+
+def _short(value: float) -> str:
+    """Three significant digits at most, no zero behind the point."""
+    return number(float(f"{value:.3g}")) if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _bare(axes: Axes) -> None:

@@ -48,6 +48,8 @@ def agreement(d: Drawing) -> Figure:
     left.set_ylabel(d.words("Measured"))
     right.axvline(0, color=MUTED, linewidth=0.8, zorder=0)
     right.set_xscale("symlog", linthresh=1)
+    if max(map(abs, right.get_xlim())) < 1:
+        right.set_xlim(-1, 1)  # all but equal: no finer scale than one percent
     right.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
     right.set_xlabel(d.words("Measured beyond predicted (%)"))
     right.set_yticks(range(len(shown)), [d.words(names[q]) for q in shown])
@@ -74,12 +76,15 @@ def banks(d: Drawing) -> Figure:
         return figure
     columns = d.options.get("columns", len(shown))
     rows = -(-len(shown) // columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, d.options.get("height", 2.75) * rows), squeeze=False)
-    tallest = max(int(r["rows_of_banks"]) for n in shown for r in words[n])
+    used = {n: max(int(r["bank_row"]) + 1 if d.options.get("crop") else int(r["rows_of_banks"]) for r in words[n]) for n in shown}
+    tallest = [max(used[n] for n in shown[i : i + columns]) for i in range(0, len(shown), columns)]
+    frame = 0.75 * rows + 2 * (style.WIDTH - 0.2) / columns / BANKS  # inches beside the fields: titles, labels, the key
+    size = (style.WIDTH, frame + sum(tallest) * (style.WIDTH - 0.2) / columns / BANKS if "crop" in d.options else 2.75 * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, height_ratios=tallest)
     for axes in grid.flat[len(shown) :]:
         axes.set_axis_off()
-    for axes, name in zip(grid.flat, shown, strict=False):
-        height = int(words[name][0]["rows_of_banks"])
+    for place, (axes, name) in enumerate(zip(grid.flat, shown, strict=False)):
+        height = used[name]
         axes.add_patch(Rectangle((0, 0), BANKS, height, facecolor="none", edgecolor=GRID, linewidth=0.8))
         for access, colour in (("store", style.COLOURS[4]), ("load", style.COLOURS[0])):
             for row in (r for r in words[name] if r["access"] == access):
@@ -88,7 +93,7 @@ def banks(d: Drawing) -> Figure:
         axes.set_title(name, fontsize=8)
         axes.set_xlabel(d.words("bank; load: {n} wavefront" if waves == 1 else "bank; load: {n} wavefronts", n=waves))
         axes.set_xlim(0, BANKS)
-        axes.set_ylim(tallest, 0)
+        axes.set_ylim(tallest[place // columns], 0)
         axes.set_aspect("equal")
         axes.set_xticks([0.5, 8.5, 16.5, 24.5, 31.5], ["0", "8", "16", "24", "31"])
         axes.set_yticks([])

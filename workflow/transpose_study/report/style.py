@@ -122,6 +122,7 @@ def save(figure: Figure, svg: Path, png: Path, source: str | None = None) -> Non
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Source": source})
     write_bytes(svg, buffer.getvalue())
+    figure.set_layout_engine("none")  # the places just found are kept
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None} | ({"Source": source} if source else {}))
     write_bytes(png, buffer.getvalue())

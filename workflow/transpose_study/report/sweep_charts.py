@@ -40,7 +40,7 @@ class Curve:
 def curves(d: Drawing) -> Figure:
     """Measured points over a swept axis, the predicted ones as a line behind them; several panels with lines of the same looks."""
     panels = [{**{k: v for k, v in d.options.items() if k not in ("kind", "panels")}, **p} for p in d.options["panels"]]
-    drawn = [(p, list(_curves(d, p))) for p in panels]
+    drawn = [(p, _relative(p, list(_curves(d, p)))) for p in panels]
     if not any(c.points for _, lines in drawn for c in lines):
         return _empty(d, panels)
     columns = d.options.get("columns", len(panels))
@@ -49,14 +49,20 @@ def curves(d: Drawing) -> Figure:
     figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=d.options.get("share_y", False))
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
-    handles: dict[str, Line2D] = {}
+    shared: dict[str, Line2D] = {}
     for i, (axes, (panel, lines)) in enumerate(zip(grid.flat, drawn, strict=False)):
+        handles: dict[str, Line2D] = {}
         for line in lines:
             handles |= _draw(d, axes, panel, line)
         handles |= _proportional(d, axes, panel, lines)
         _frame(d, axes, panel, alone=not d.options.get("share_y") or i % columns == 0)
-    if len(handles) > 1:
-        figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=d.options.get("legend_columns", 4), handlelength=2.6)
+        if "legend" in panel:
+            axes.legend(handles=list(handles.values()), loc=panel["legend"], fontsize=7.5)
+        else:
+            shared |= {k: v for k, v in handles.items() if k}
+    if len(shared) > 1:
+        title = {"title": d.words(d.options["legend_title"])} if "legend_title" in d.options else {}
+        figure.legend(handles=list(shared.values()), loc="outside lower center", ncols=len(shared), handlelength=2.2, **title)
     return figure
 
 
@@ -67,10 +73,14 @@ def cells_of(d: Drawing, panel: Mapping[str, Any], variant: str) -> list[Cell]:
     return [c for c in cells if all(c.kernel_values.get(a) in v for a, v in where.items())]
 
 
-def _curves(d: Drawing, panel: Mapping[str, Any]) -> Iterator[Curve]:
-    """Lines of a panel: for each variant, each value of the axis ``lines``, and each cache mode of ``modes``."""
+def _curves(d: Drawing, shared: Mapping[str, Any]) -> Iterator[Curve]:
+    """Lines of a panel: for each variant, each value of the axis ``lines``, and each cache mode of ``modes``.
+
+    A variant has a label, or a mapping with a ``label`` and the keys that are its own, such as ``y``.
+    """
     place = 0
-    for variant, words in panel["variants"].items():
+    for variant, own in shared["variants"].items():
+        words, panel = (own["label"], {**shared, **own}) if isinstance(own, Mapping) else (own, shared)
         cells = cells_of(d, panel, variant)
         values = sorted({c.kernel_values[panel["lines"]] for c in cells}) if "lines" in panel else [None]
         for value in values:
@@ -96,12 +106,22 @@ def _curve(d: Drawing, panel: Mapping[str, Any], cells: list[Cell], label: str, 
         if x.known and (y.known or guess.known):
             found.append((x.number, y, guess))
     found.sort(key=lambda point: point[0])
-    known = [y.number for _, y, _ in found if y.known]
-    unit = {"first": known[:1], "best": known and [max(known)]}.get(panel["y"].get("relative", ""), [1.0])
-    unit_value = unit[0] if unit else 1.0
-    points = [(x, y.number / unit_value if y.known else None, g.number if g.known else None) for x, y, g in found]
-    spans = [(x, y.low / unit_value, y.high / unit_value) for x, y, _ in found if y.known and y.low is not None and y.high is not None]
+    points = [(x, y.number if y.known else None, g.number if g.known else None) for x, y, g in found]
+    spans = [(x, y.low, y.high) for x, y, _ in found if y.known and y.low is not None and y.high is not None]
     return Curve(label, place, points, spans)
+
+
+def _relative(panel: Mapping[str, Any], lines: list[Curve]) -> list[Curve]:
+    """Where the panel asks for it: y as multiples of each line's ``first`` or largest (``best``), or of the ``panel``'s largest."""
+    wanted = panel["y"].get("relative", "")
+    known = [[y for _, y, _ in line.points if y is not None] for line in lines]
+    best = max((y for mine in known for y in mine), default=1.0)
+    scaled = []
+    for line, mine in zip(lines, known, strict=True):
+        unit = {"first": mine[0], "best": max(mine), "panel": best}.get(wanted, 1.0) if mine else 1.0
+        points = [(x, None if y is None else y / unit, None if g is None else g / unit) for x, y, g in line.points]
+        scaled.append(Curve(line.label, line.place, points, [(x, low / unit, high / unit) for x, low, high in line.spans]))
+    return scaled
 
 
 def _draw(d: Drawing, axes: Axes, panel: Mapping[str, Any], line: Curve) -> dict[str, Line2D]:
@@ -120,7 +140,7 @@ def _draw(d: Drawing, axes: Axes, panel: Mapping[str, Any], line: Curve) -> dict
     look |= {"markerfacecolor": "none", "markeredgewidth": 1.0} if line.place % 2 else {"markeredgewidth": 0}  # both show where they coincide
     if not joined:
         look["linestyle"] = "none"
-    axes.plot(*zip(*known, strict=True), **look, zorder=2)
+    axes.plot(*zip(*known, strict=True), **look, zorder=3 - 0.01 * line.place)  # the first on top of the larger open marks
     for x, low, high in line.spans:
         axes.plot([x, x], [low, high], color=look["color"], linewidth=1.0, zorder=1)
     label = line.label
@@ -157,7 +177,7 @@ def _frame(d: Drawing, axes: Axes, panel: Mapping[str, Any], *, alone: bool) -> 
         if options.get("scale") == "log2":
             (axes.set_xscale if name == "x" else axes.set_yscale)("log", base=2)
             axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda v, _: number(v)))
+        axis.set_major_formatter(FuncFormatter(lambda v, _: number(v) if abs(v) >= 10_000 else f"{v:g}"))
         limits = {"from": "left" if name == "x" else "bottom", "to": "right" if name == "x" else "top"}
         (axes.set_xlim if name == "x" else axes.set_ylim)(**{limits[k]: options[k] for k in limits if k in options})
         if "ticks" in options:

@@ -166,7 +166,7 @@ class Verdicts:
             said += [Message(why(r)) for r in list(reasons)[:2] or [row["reason"]] if r]
         elif row["verdict"] == DOES_NOT_HOLD and len(rows) > 1:
             said.append(text("{n} of {m} comparisons fail", n=sum(r["verdict"] == DOES_NOT_HOLD for r in rows), m=len(rows)))
-        said += [Message(row[k]) for k in ("note", "changed") if row.get(k)]
+        said += [_said(row, k) for k in ("note", "changed") if row.get(k)]
         return Listing(said, last=";") if said else ""
 
 
@@ -181,7 +181,7 @@ def _ends(rows: Sequence[Row]) -> list[Row]:
 def _compared(row: Row, *, named: bool) -> Part:
     """The quantity that a comparison measures, without its kernels; with the part's own words where a claim has several."""
     measure = f"`{_KERNELS.sub('', _CONDITION.split(row['condition'], maxsplit=1)[0])}`"
-    return text("{what}: {measure}", what=Message(row["says"]), measure=measure) if named else measure
+    return text("{what}: {measure}", what=_said(row, "says"), measure=measure) if named else measure
 
 
 def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
@@ -191,7 +191,7 @@ def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
     met = sum(r["verdict"] == HOLDS for r in rows)
     return text(
         "{what}{values}{count} (allowed: {limit})",
-        what=text("{x}: ", x=Message(rows[0]["says"])) if named else EMPTY, values=Listing(values, last="to"),
+        what=text("{x}: ", x=_said(rows[0], "says")) if named else EMPTY, values=Listing(values, last="to"),
         count=EMPTY if len(rows) == 1 else text(", met by {n} of {m}", n=met, m=len(rows)), limit=Message(ends[0]["threshold"]),
     )  # fmt: skip
 
@@ -210,6 +210,11 @@ class Statement(Text):
     def __init__(self, english: str, chinese: str) -> None:
         super().__init__(english)
         self.given = {"zh": chinese}
+
+
+def _said(row: Row, key: str) -> Part:
+    """What the file of claims says under ``key``; where it gives no Chinese for it, the page's own translations do."""
+    return Statement(row[key], row[f"{key}_zh"]) if row.get(f"{key}_zh") else Message(row[key])
 
 
 def _figure(row: Row) -> Text:
