@@ -1,13 +1,14 @@
 """Arithmetic over measured quantities, as reference files and claims write it; parsed, never run as Python.
 
 Grammar: numbers, ``quantity`` (of the row's own kernel, or a fact of device and shape), ``quantity[kernel]``,
-``quantity[kernel, other]`` for paired quantities, ``+ - * /``, ``min() max() abs()``, parentheses and one comparison (1 if
-it holds, else 0). :func:`comparisons` takes a text of comparisons joined by ``and`` apart instead of computing it.
+``quantity[kernel, other]`` for paired quantities, ``+ - * /``, ``min() max() abs() gcd()`` (gcd of whole numbers), parentheses
+and one comparison (1 if it holds, else 0). :func:`comparisons` takes a text of comparisons joined by ``and`` apart instead of computing it.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,11 +29,20 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
     ast.Gt: (">", operator.gt),
     ast.GtE: (">=", operator.ge),
 }
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}
 
 
 class Missing(Exception):
     """A quantity was not measured; the text says why."""
+
+
+def common_divisor(*values: float) -> float:
+    """The greatest common divisor of whole numbers; of others there is none, which is :class:`Missing`."""
+    if not all(float(v).is_integer() for v in values):
+        raise Missing(f"there is no common divisor of {', '.join(f'{v:g}' for v in values)}, which are not whole numbers")
+    return float(math.gcd(*map(int, values)))
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "gcd": common_divisor}
 
 
 def _parse(text: str, where: str) -> ast.expr:
@@ -47,7 +57,7 @@ def evaluate(
 ) -> Any:
     """Evaluate ``text``; ``lookup(quantity, kernels)`` gives a value, raises :class:`Missing`, or StudyError for an unknown name.
 
-    ``number`` makes a value of a constant and ``functions`` are min, max and abs, for values that are more than a float.
+    ``number`` makes a value of a constant and ``functions`` are min, max, abs and gcd, for values that are more than a float.
     """
 
     def visit(node: ast.AST) -> Any:

@@ -17,6 +17,7 @@ from transpose_study.records import read_csv
 from transpose_study.registry import Cell, Value
 
 OK, SKIPPED, FAILED, NOT_MEASURED = "ok", "skipped", "failed", "not measured"
+WRONG = "wrong result"  # how the reason of a cell begins whose output is not what it must be
 A, B = "a", "b"  # replicate a is the cell's own measurement; b is the second of the A/A pair
 
 
@@ -100,7 +101,7 @@ class Run:
         for key, row in sorted(self.check.items()):
             shape = self.study.group_name({a: row[a] for a in self.study.group_axes})
             if row["status"] == "wrong" or (row["status"] == FAILED and shape in edges):
-                what = "wrong result" if row["status"] == "wrong" else FAILED
+                what = WRONG if row["status"] == "wrong" else FAILED
                 wrong.setdefault(self._kernel_key(key), f"{what} at {shape}: {self._difference(row)}")
         return wrong
 
@@ -141,7 +142,7 @@ class Run:
         if row and row["status"] == "skipped":
             return Status(SKIPPED, row["reason"] or "skipped by the check, which gives no reason")
         if row and row["status"] == "wrong":
-            return Status(FAILED, f"wrong result: {self._difference(row)}")
+            return Status(FAILED, f"{WRONG}: {self._difference(row)}")
         if row and row["status"] == "failed":
             return Status(FAILED, row["reason"] or "failed in the check, which gives no reason")
         if self._kernel_key(key) in self._wrong:

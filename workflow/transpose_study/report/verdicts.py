@@ -44,7 +44,7 @@ class Verdicts:
     def statement(self, claim: str) -> Text:
         """What the claim says, in each language."""
         row = self.claims[claim]
-        return Statement(row["says"], row.get("says_zh") or row["says"])
+        return Statement(row["says"], row.get("says_zh") or row["says"])  # a statement has no other translation
 
     def figure(self, claim: str, part: int = 1, index: int = 0) -> Amount:
         """The figure that decided a comparison of a claim, with its interval."""
@@ -215,6 +215,12 @@ class Statement(Text):
 def _said(row: Row, key: str) -> Part:
     """What the file of claims says under ``key``; where it gives no Chinese for it, the page's own translations do."""
     return Statement(row[key], row[f"{key}_zh"]) if row.get(f"{key}_zh") else Message(row[key])
+
+
+def _said(row: Row, column: str) -> Part:
+    """What a file says in a column: in Chinese as the file has it, else as the catalogue translates it."""
+    chinese = row.get(f"{column}_zh")
+    return Statement(row[column], chinese) if chinese else Message(row[column])
 
 
 def _figure(row: Row) -> Text:

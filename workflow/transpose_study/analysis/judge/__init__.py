@@ -11,12 +11,13 @@ TABLES = ("claims", "claim_parts", "analysis")
 
 
 def judge(experiment: Experiment) -> None:
-    """Write every table of :data:`TABLES` from the tables that ``aggregate`` made and config/claims.yaml."""
+    """Write every table of :data:`TABLES` from the tables that ``aggregate`` made and the study's claims file."""
     from transpose_study.analysis.judge.answers import write_answers
     from transpose_study.analysis.judge.claims import load_claims
     from transpose_study.analysis.judge.tidy import Tidy
     from transpose_study.analysis.judge.verdicts import write_verdicts
 
-    declared, tidy = load_claims(experiment), Tidy(experiment)
+    declared = load_claims(experiment)
+    tidy = Tidy(experiment, declared.swizzles)
     write_verdicts(experiment, declared.claims, tidy)
     write_answers(experiment, declared.questions, tidy)

@@ -27,12 +27,13 @@ def write_answers(experiment: Experiment, questions: Sequence[Question], tidy: T
 
 
 def _rows(experiment: Experiment, tidy: Tidy, question: Question, answer: Answer, binding: Binding) -> Iterator[Row]:
-    first, *others = binding.values()
+    places = list(binding.values())
     names = tidy.opcodes(binding.values()) if answer.each == OPCODES else answer.each or ("",)
     for name in names:
         used = Used()
         row: Row = {
-            "question": question.id, **experiment.study.key(first.cell), "other": "; ".join(experiment.study.short_name(o.cell) for o in others),
+            "question": question.id, **(experiment.study.key(places[0].cell) if places else {}),
+            "other": "; ".join(experiment.study.short_name(o.cell) for o in places[1:]),
             "quantity": answer.name.replace("{}", name), "unit": answer.unit, "formula": answer.formula.replace("{}", name), "note": answer.note,
         }  # fmt: skip
         try:
@@ -43,5 +44,5 @@ def _rows(experiment: Experiment, tidy: Tidy, question: Question, answer: Answer
         except Missing as missing:
             row["reason"] = str(missing)
         row["source_table"] = "; ".join(dict.fromkeys(used.tables))
-        row["cache_mode"] = first.mode if TIMED & set(used.tables) else ""
+        row["cache_mode"] = places[0].mode if places and TIMED & set(used.tables) else ""
         yield row

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from transpose_study.analysis.formulas import Missing, common_divisor
+
 Ends = tuple[float, float]
 
 # Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom; beyond the last, that of the normal distribution.
@@ -106,4 +108,12 @@ def largest(*values: Measure) -> Measure:
     return first
 
 
-FUNCTIONS: dict[str, Callable[..., Measure]] = {"min": smallest, "max": largest, "abs": abs}
+def divisor(*values: Measure) -> Measure:
+    """The greatest common divisor of exact whole numbers."""
+    for value in values:
+        if value.interval[0] != value.interval[1]:
+            raise Missing("a value with an interval has no common divisor with another")
+    return Measure.exact(common_divisor(*(v.value for v in values)))
+
+
+FUNCTIONS: dict[str, Callable[..., Measure]] = {"min": smallest, "max": largest, "abs": abs, "gcd": divisor}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transpose_study.analysis.judge.cells import Binding
 from transpose_study.analysis.judge.claims import Part
 from transpose_study.analysis.judge.decide import DOES_NOT_HOLD, HOLDS, NOT_MEASURED
+from transpose_study.analysis.judge.swizzles import NamedSwizzle
 from transpose_study.registry import Study
 
 if TYPE_CHECKING:
@@ -48,17 +49,20 @@ def expected_text(part: Part) -> str:
     """The part's condition with its aliases as they stand in the file."""
     if part.kind == "order":
         return part.measure
-    value = part.value
-    if isinstance(value, str):
-        return f"{part.measure} = {value}" + (f" ± {declared_text(part.tolerance)}" if part.tolerance else "")
+    value, tolerance = part.value, f" ± {declared_text(part.tolerance)}{' %' if part.percent else ''}" if part.tolerance else ""
+    if isinstance(value, str) or part.percent:
+        sign = {"at_least": ">=", "at_most": "<="}.get(part.kind, "=")
+        return f"{part.measure} {sign} {value if isinstance(value, str) else declared_text(value)}{tolerance}"
     return f"{part.measure} {threshold_text(part.kind, value, part.tolerance)}"
 
 
-def condition_text(study: Study, formula: str, binding: Binding) -> str:
-    """A formula with its aliases replaced by the kernels they stand for."""
+def condition_text(study: Study, formula: str, binding: Binding, swizzles: Mapping[str, NamedSwizzle]) -> str:
+    """A formula with its aliases replaced by the kernels or swizzles they stand for."""
 
     def kernels(match: re.Match[str]) -> str:
         names = [a.strip() for a in match[1].split(",")]
+        if names[0] in swizzles:
+            return f"[{swizzles[names[0]].text}]"
         return "[" + ", ".join(study.short_name(binding[a].cell) for a in names) + "]"
 
     return _ALIASES.sub(kernels, formula)
@@ -75,7 +79,8 @@ def measured_text(c: Comparison) -> str:
 
 def kernels_text(study: Study, c: Comparison) -> str:
     """The kernels of a comparison; a group or cache mode other than the main one's stands in the table's own columns."""
-    return ", ".join(dict.fromkeys(study.short_name(p.cell) for p in c.places))
+    names = dict.fromkeys(study.short_name(p.cell) for p in c.places)
+    return (" / " if any("," in n for n in names) else ", ").join(names)
 
 
 def figures_text(study: Study, part: Part, compared: Sequence[Comparison]) -> str:
@@ -89,15 +94,21 @@ def figures_text(study: Study, part: Part, compared: Sequence[Comparison]) -> st
     shown = known
     if len(known) > SHOWN:
         shown = [least] if measured_text(least) == measured_text(most) else [least, most]
-    texts = [f"{measured_text(c)} ({kernels_text(study, c)}{_against(part, c)})" for c in shown]
+    texts = [measured_text(c) + _aside(kernels_text(study, c) + _against(c)) for c in shown]
     if len(shown) == 1 and len(known) > 1:
-        texts = [f"{measured_text(least)} (all {len(known)}{_against(part, least)})"]
+        texts = [f"{measured_text(least)} (all {len(known)}{_against(least)})"]
     many = f"{len(known)} from " if len(shown) < len(known) and len(shown) > 1 else ""
     return f"{part.shows}: {many}{' to '.join(texts) if many else ', '.join(texts)}"
 
 
-def _against(part: Part, c: Comparison) -> str:
+def _against(c: Comparison) -> str:
     return f"; {c.threshold}" if c.threshold else ""
+
+
+def _aside(text: str) -> str:
+    """In parentheses, without the separator of a first part that is not there."""
+    inside = text.removeprefix("; ")
+    return f" ({inside})" if inside else ""
 
 
 def reason_text(study: Study, verdict: str, deciding: Sequence[tuple[Part, Comparison]]) -> str:
@@ -110,6 +121,7 @@ def reason_text(study: Study, verdict: str, deciding: Sequence[tuple[Part, Compa
     named = []
     for part, c in deciding[:SHOWN]:
         why = f"not {c.threshold}" if verdict == DOES_NOT_HOLD else c.reason
-        named.append(f"{part.shows}: {measured_text(c)} ({kernels_text(study, c)}; {why})" if c.measured else f"{part.shows}: {c.reason}")
+        told = f"{part.shows}: {measured_text(c)}" + _aside(f"{kernels_text(study, c)}; {why}")
+        named.append(told if c.measured is not None else f"{part.shows}: {c.reason}")
     rest = len(deciding) - SHOWN
     return "; ".join(named) + (f"; and {rest} more" if rest > 0 else "")

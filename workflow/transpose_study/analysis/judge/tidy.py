@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from transpose_study.analysis.formulas import Missing, evaluate
 from transpose_study.analysis.judge.cells import Binding, Place
 from transpose_study.analysis.judge.measure import FUNCTIONS, Measure, mean_interval
-from transpose_study.analysis.judge.quantities import OPCODE, SPEEDUP, Known
-from transpose_study.analysis.run import NOT_MEASURED
+from transpose_study.analysis.judge.quantities import CORRECT, OPCODE, SPEEDUP, Known
+from transpose_study.analysis.judge.swizzles import ARITHMETIC, NamedSwizzle
+from transpose_study.analysis.run import NOT_MEASURED, OK, WRONG
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import read_csv
@@ -35,10 +36,13 @@ class Used:
 
 
 class Tidy:
-    """The tables of one results folder. Raises :class:`StudyError` for a table that is missing or damaged."""
+    """The tables of one results folder, and the swizzles that its claims name. Raises :class:`StudyError` for a table that is
+    missing or damaged.
+    """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, swizzles: Mapping[str, NamedSwizzle] | None = None) -> None:
         self.experiment, self.study, self.known = experiment, experiment.study, Known(experiment)
+        self.swizzles = swizzles or {}
         self._columns = self.study.key_columns
         self._timings = {(*self._key(r), r["cache_mode"]): r for r in self._read("timings", ["cache_mode", "reason"])}
         self._occupancy = {self._key(r): r for r in self._read("occupancy", ["reason"])}
@@ -68,6 +72,9 @@ class Tidy:
         """The value of ``formula`` with its aliases bound to cells."""
 
         def lookup(quantity: str, aliases: tuple[str, ...]) -> Measure:
+            if aliases and aliases[0] in self.swizzles:
+                used.tables.append(ARITHMETIC)
+                return Measure.exact(self.swizzles[aliases[0]].value(quantity))
             return self.value(quantity, [binding[a] for a in aliases], used, where)
 
         return evaluate(formula, lookup, where=where, number=Measure.exact, functions=FUNCTIONS)
@@ -103,6 +110,12 @@ class Tidy:
         key, sources = self.key(place), []
         if quantity.startswith(OPCODE):
             return self._opcode(quantity.removeprefix(OPCODE), place, used)
+        if quantity in self.known.axes:
+            if quantity not in place.cell.values:
+                raise Missing(f"{self.study.short_name(place.cell)} takes no {quantity}")
+            return Measure.exact(float(place.cell.values[quantity]))
+        if quantity == CORRECT:
+            return self._correct(place, used)
         if quantity in self.known.timed:
             row = self._timings.get((*key, place.mode))
             if row and row.get(quantity):
@@ -126,6 +139,17 @@ class Tidy:
         reasons = [row["reason"] for _, row in sources if row and row["reason"]]
         table = next(name for name, row in sources if row is not None)
         raise Missing(reasons[0] if reasons else f"{NOT_MEASURED}: tables/{table}.csv has no {quantity} of {self.study.cell_name(place.cell)}")
+
+    def _correct(self, place: Place, used: Used) -> Measure:
+        """1 for a cell that was timed, which none is before its whole output was right; 0 for one whose output was wrong."""
+        row = self._timings.get((*self.key(place), place.mode))
+        if row is None:
+            raise NoRow(self._no_row("timings", place))
+        wrong = row["reason"].startswith(WRONG)
+        if not wrong and row.get("status") != OK:
+            raise Missing(row["reason"] or NOT_MEASURED)
+        used.tables.append("timings")
+        return Measure.exact(float(not wrong))
 
     def _opcode(self, opcode: str, place: Place, used: Used) -> Measure:
         rows = self._opcodes.get(self.key(place))

@@ -18,10 +18,12 @@ from transpose_study.analysis.tables import Row, write_table
 from transpose_study.experiment import Experiment
 from transpose_study.provenance import Provenance
 
-CLAIM_COLUMNS = ["id", "verdict", "figures", "reason", "source", "says", "says_zh", "kind", "expected", "note", "changed", "cell"]
+CLAIM_COLUMNS = [
+    "id", "verdict", "figures", "reason", "source", "says", "says_zh", "kind", "expected", "note", "note_zh", "changed", "changed_zh", "cell",
+]  # fmt: skip
 PART_COLUMNS = [
-    "id", "part", "says", "kind", "over", "condition", "cell", "group", "cache_mode", "measured", "low", "high", "threshold", "threshold_low",
-    "threshold_high", "noise_floor_pct", "verdict", "reason", "source_table",
+    "id", "part", "says", "says_zh", "kind", "over", "condition", "cell", "group", "cache_mode", "measured", "low", "high", "threshold",
+    "threshold_low", "threshold_high", "noise_floor_pct", "verdict", "reason", "source_table",
 ]  # fmt: skip
 
 
@@ -50,8 +52,13 @@ def write_verdicts(experiment: Experiment, claims: Sequence[Claim], tidy: Tidy) 
         summary.append(_claim_row(tidy, claim, compared))
         details += [_part_row(claim, c) for c in compared]
     provenance = Provenance(experiment)
-    write_table(experiment.paths.table("claims"), CLAIM_COLUMNS, summary, provenance)
-    write_table(experiment.paths.table("claim_parts"), PART_COLUMNS, details, provenance)
+    write_table(experiment.paths.table("claims"), _without_empty(CLAIM_COLUMNS, ("note_zh", "changed_zh"), summary), summary, provenance)
+    write_table(experiment.paths.table("claim_parts"), _without_empty(PART_COLUMNS, ("says_zh",), details), details, provenance)
+
+
+def _without_empty(columns: Sequence[str], optional: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """The columns, of the ``optional`` ones those that any row fills: what a file gives in one language alone needs no column."""
+    return [c for c in columns if c not in optional or any(row.get(c) for row in rows)]
 
 
 @dataclass(frozen=True)
@@ -95,12 +102,12 @@ class _Judge:
 
     def _one(self, part: Part, binding: Binding, left: str, against: tuple[str, str] | None) -> Comparison:
         used, where, study = Used(), self.claim.where, self.experiment.study
-        condition = condition_text(study, left, binding)
+        condition = condition_text(study, left, binding, self.tidy.swizzles)
         threshold, allowed, measured = "", None, None
         try:
             if against:
                 sign, text = against
-                condition = f"{condition} {sign} {condition_text(study, text, binding)}"
+                condition = f"{condition} {sign} {condition_text(study, text, binding, self.tidy.swizzles)}"
                 other = self.tidy.evaluate(text, binding, used, where)
                 threshold, allowed = f"{sign} {number_text(other.value)}", other.interval
                 measured = self.tidy.evaluate(left, binding, used, where)
@@ -109,7 +116,8 @@ class _Judge:
                 value = part.value
                 if isinstance(value, str):
                     value = self.tidy.evaluate(value, binding, Used(), where).value
-                allowed, threshold = _allowed(part, value), threshold_text(part.kind, value, part.tolerance)
+                tolerance = part.tolerance / 100 * abs(value) if part.percent else part.tolerance
+                allowed, threshold = _allowed(part.kind, value, tolerance), threshold_text(part.kind, value, tolerance)
                 condition = f"{condition} {threshold}"
                 measured = self.tidy.evaluate(left, binding, used, where)
                 verdict = within(measured, allowed)
@@ -133,17 +141,17 @@ def _across(measured: Measure, used: Used) -> str:
     return f"{text} crosses the threshold"
 
 
-def _allowed(part: Part, value: Any) -> Ends:
+def _allowed(kind: str, value: Any, tolerance: float) -> Ends:
     """Where a value may lie; an exact count may differ by what twelve digits of a table leave out."""
     infinite = float("inf")
-    match part.kind:
+    match kind:
         case "at_least":
             return float(value), infinite
         case "at_most":
             return -infinite, float(value)
         case "range":
             return float(value[0]), float(value[1])
-    slack = max(part.tolerance, 1e-10 * abs(float(value)))
+    slack = max(tolerance, 1e-10 * abs(float(value)))
     return float(value) - slack, float(value) + slack
 
 
@@ -168,15 +176,15 @@ def _part_verdict(part: Part, verdicts: Sequence[str]) -> str:
 
 def _claim_row(tidy: Tidy, claim: Claim, compared: Sequence[Comparison]) -> Row:
     parts = [[c for c in compared if c.part == p.number] for p in claim.parts]
-    verdict = combine([_part_verdict(p, [c.verdict for c in found]) for p, found in zip(claim.parts, parts, strict=True)])
-    deciding = {"every": verdict, "some": verdict if verdict != DOES_NOT_HOLD else ""}
+    each = [_part_verdict(p, [c.verdict for c in found]) for p, found in zip(claim.parts, parts, strict=True)]
+    verdict = combine(each)
+    decided = [(p, found) for p, found, v in zip(claim.parts, parts, each, strict=True) if v == verdict]
     return {
         "id": claim.id, "verdict": verdict, "figures": "; ".join(figures_text(tidy.study, p, f) for p, f in zip(claim.parts, parts, strict=True)),
-        "reason": reason_text(
-            tidy.study, verdict, [(p, c) for p, f in zip(claim.parts, parts, strict=True) for c in f if c.verdict == deciding[p.over]]
-        ),
+        "reason": reason_text(tidy.study, verdict, [(p, c) for p, found in decided for c in found if c.verdict == verdict]),
         "source": "; ".join(claim.sources), "says": claim.says, "says_zh": claim.says_zh, "kind": claim.kind,
-        "expected": "; ".join(dict.fromkeys(expected_text(p) for p in claim.parts)), "note": claim.note, "changed": claim.changed,
+        "expected": "; ".join(dict.fromkeys(expected_text(p) for p in claim.parts)), "note": claim.note, "note_zh": claim.note_zh,
+        "changed": claim.changed, "changed_zh": claim.changed_zh,
         "cell": _cells(p for c in compared for p in c.places),
     }  # fmt: skip
 
@@ -184,7 +192,8 @@ def _claim_row(tidy: Tidy, claim: Claim, compared: Sequence[Comparison]) -> Row:
 def _part_row(claim: Claim, c: Comparison) -> Row:
     part = claim.parts[c.part - 1]
     row: Row = {
-        "id": claim.id, "part": c.part, "says": part.says or claim.says, "kind": part.kind, "over": part.over, "condition": c.condition,
+        "id": claim.id, "part": c.part, "says": part.says or claim.says,
+        "says_zh": part.says_zh, "kind": part.kind, "over": part.over, "condition": c.condition,
         "cell": _cells(c.places), "group": "; ".join(dict.fromkeys(p.group for p in c.places)),
         "cache_mode": "; ".join(dict.fromkeys(p.mode for p in c.places)) if {"timings", "ratios"} & set(c.tables) else "",
         "threshold": c.threshold, "noise_floor_pct": c.floor, "verdict": c.verdict, "reason": c.reason, "source_table": "; ".join(c.tables),
