@@ -10,9 +10,9 @@
 from transpose_study.report import measures, sections, statistics
 from transpose_study.report.figures import declared_figures
 from transpose_study.report.page import Page
-from transpose_study.report.texts import EMPTY, Listing, Message, text
+from transpose_study.report.texts import EMPTY, Listing, text
 from transpose_study.report.verdicts import CANNOT_BE_TOLD, DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Verdicts, topics_of
-from transpose_study.report.wording import derived, highest, lowest, missing, quotient, relation
+from transpose_study.report.wording import derived, lowest, missing, quotient
 
 page = Page.open()
 r = page.results
@@ -24,7 +24,6 @@ declared = declared_figures(study.name, experiment.root)
 say, choose, counter, timing = page.say, V.choose, r.counter, r.timing
 LANES = 32  # of a warp; as many banks has shared memory: the same on every NVIDIA GPU so far
 LOADS = {"quantity": "shared_load_wavefronts", "per": "shared_load_instructions"}
-STORES = {"quantity": "shared_store_wavefronts", "per": "shared_store_instructions"}
 CONTROL = ("BRA", "BRX", "BSSY", "BSYNC", "WARPSYNC", "BREAK")  # opcodes of a branch that was left as one
 TOPICS = topics_of(page, [
     ("banks", ["stride-2", "column-32", "consecutive-one-bank", "compiler-pads-static", "padding-formula", "pitch-33-multiple", "latency-linear", "store-instructions-rise", "vector-phases"]),
@@ -44,9 +43,14 @@ def ways(cell, measure=LOADS):
     return found if found.known else measures.measured(r, cell, measure)
 
 
+def values(axis):
+    """The configured values of an axis, in order."""
+    return sorted(axes.get(axis) or [0])
+
+
 def ends(axis):
-    """The smallest and the largest configured value of an axis."""
-    return min(axes[axis]), max(axes[axis])
+    """The smallest and the largest of them."""
+    return values(axis)[0], values(axis)[-1]
 
 
 def instructions(cell, *opcodes):
@@ -83,14 +87,14 @@ sections.banner(page)
 # ## Summary
 
 # %%
-widths, strides = sorted(axes["width"]), sorted(axes["stride"])
+widths, strides = values("width"), values("stride")
 worst_stride = max(strides, key=lambda s: ways(r.cell("bank_load", width=widths[0], stride=s)).value or 0)
 easy, hard = ({v: r.cell(v, width=widths[0], stride=s) for v in ("bank_latency", "bank_load", "bank_store")} for s in (strides[0], worst_stride))
 further = slope(cycles, easy["bank_latency"], hard["bank_latency"])
 longer, times_longer = (quotient(f(hard[v]), f(easy[v])) for v, f in (("bank_latency", cycles), ("bank_load", timing)))
 aligned, shifted = (r.cell("copy_offset", offset=x) for x in (0, 1))
-lanes = sorted(axes["lanes"])
-one_path, few, half = (r.cell("branch_long", lanes=x) for x in (lanes[0], lanes[1], lanes[len(lanes) // 2]))
+lanes = values("lanes")
+one_path, few, half = (r.cell("branch_long", lanes=x) for x in (lanes[0], lanes[min(1, len(lanes) - 1)], lanes[len(lanes) // 2]))
 slower = {m: quotient(timing(shifted, "median_us", m), timing(aligned, "median_us", m)) for m in modes}
 in_counts = {v: len(V.with_verdict(v)) for v in (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)}
 if V.claims:
@@ -101,8 +105,8 @@ if V.claims:
 exact = [x for x in r.table("predictions") if x["predicted"] and x["measured"] and x["note"].startswith("exact")] if r.has_table("predictions") else []
 equal = derived(sum(float(x["predicted"]) == float(x["measured"]) for x in exact), origin="tables/predictions.csv: rows whose note is exact, predicted = measured")
 page.items(
-    text("Banks: each further wavefront adds {x:n} cycles to a load of {a:n}. A load with {n:n} wavefronts takes {l:n} times as long when one warp waits for it, and {t:n} times when every warp loads.", x=further, a=cycles(easy["bank_latency"]), n=ways(hard["bank_load"]), l=longer, t=times_longer),
-    text("Divergence: with both sides of a long branch taken, the kernel runs {x:n} times as long as with one, be it for {a} lane or for {b} ({y:n} times).", x=quotient(timing(few), timing(one_path)), y=quotient(timing(half), timing(one_path)), a=lanes[1], b=lanes[len(lanes) // 2]),
+    text("Banks: each further wavefront adds {x:n} cycles to a load of {a}. A load with {n:n} wavefronts takes {l:n} times as long when one warp waits for it, and {t:n} times when every warp loads.", x=further, a=cycles(easy["bank_latency"]), n=ways(hard["bank_load"]), l=longer, t=times_longer),
+    text("Divergence: with both sides of a long branch taken, the kernel runs {x:n} times as long as with one, be it for {a} lane or for {b} ({y:n} times).", x=quotient(timing(few), timing(one_path)), y=quotient(timing(half), timing(one_path)), a=few.kernel_values["lanes"], b=lanes[len(lanes) // 2]),
     text("Alignment: a copy that starts one element off reads {s:n} sectors for each {a:n} and takes {h:n} times as long with a hot L2, {c:n} times with a cold one.", s=counter(shifted, "global_load_sectors_per_request"), a=counter(aligned, "global_load_sectors_per_request"), h=slower[hot], c=slower[cold]),
     text("Predictions: of {n:n} figures that must be equal, {k:n} are.", n=derived(len(exact), origin="tables/predictions.csv: rows whose note is exact"), k=equal) if exact else "Predictions: nothing can be compared in this run.",
 )
@@ -144,11 +148,12 @@ say(
     choose("consecutive-one-bank", holds="Consecutive words do fall into one bank.", fails=text("Consecutive words fall into different banks, not into one: a warp gets them in {a:n} wavefront.", a=ways(easy["bank_load"]))),
 )
 page.figure("bank_column")
-pitches = sorted(axes["pitch"])
+pitches = values("pitch")
+multiple = max((p for p in pitches if p % 2 and p % (LANES + 1) == 0), default=pitches[-1])
 column = {p: r.cell("bank_column", bytes=study.itemsize, pitch=p) for p in pitches}
 say(
     choose("column-32", holds=text("A column of `tile[32][32]` lies in one bank: {a:n} wavefronts.", a=ways(column[pitches[0]])), fails=text("A column of `tile[32][32]` takes {a:n} wavefronts here.", a=ways(column[pitches[0]]))),
-    choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements a column takes {a:n} wavefronts. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=max(p for p in pitches if p % 2), a=ways(column[max(p for p in pitches if p % 2)]))),
+    choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements a column takes {a:n} wavefronts. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=multiple, a=ways(column[multiple]))),
     choose("padding-formula", holds="The formula for the padding gives rows without conflicts.", fails="The formula for the padding rounds a row up to a multiple of the banks' width, which is what makes the conflict: a row needs an odd number of words, so one word of padding after an even number."),
     choose("compiler-pads-static", holds="Static arrays do not conflict where dynamic ones do.", fails="The compiler pads neither static nor dynamic arrays: elements lie where the source says, since its indices are addresses."),
 )
@@ -162,13 +167,10 @@ V.line("consecutive-one-bank", "column-32", "pitch-33-multiple", "padding-formul
 
 # %%
 page.figure("swizzle_ways")
-refused = {}
-for c in [c for v in study.variants for c in r.cells_of(v) if v in declared["swizzle_ways"]["rows"]["variants"] and r.status(c)[0] == "skipped"]:
-    refused.setdefault(r.status(c)[1], []).append(r.label(c))
-say(*(text("Not run: {cells} ({reason}).", cells=Listing(names), reason=Message(reason)) for reason, names in refused.items()))
 page.figure("swizzle_banks")
-tile = max(axes["tile"])
-plain, padded, both = (r.cell(v, tile=tile) for v in ("swizzle_none", "swizzle_padded", "swizzle_padded_xor"))
+tile = values("tile")[-1]
+padded, both = (r.cell(v, tile=tile) for v in ("swizzle_padded", "swizzle_padded_xor"))
+odd = [t for t in values("tile") if t & (t - 1)]  # no powers of two
 VECTORS = {"vector_none": "as it is", "vector_scalar_xor": "swizzle of words", "vector_xor": "swizzle of vectors"}
 page.table(
     "A column of `float4` elements, by layout.", ["Layout", "Loads", "Wavefronts of a load", "Wavefronts of all loads and stores", "Time, µs"],
@@ -177,7 +179,8 @@ page.table(
 )
 say(
     choose("xor-out-of-range", holds="Without a mask the formula leaves the row as soon as a tile has more rows than columns, so those cells are refused before they run.", fails="Without a mask the formula stays in the row at every width of this run."),
-    choose("xor-power-of-two", holds="With a mask it stays inside for widths that are a power of two; for others rotation works.", fails="With a mask it works for widths that are no power of two as well."),
+    choose("xor-power-of-two", holds="With a mask it stays inside for widths that are a power of two, and for no others.", fails="With a mask it works for widths that are no power of two as well."),
+    text("Rotation serves any width: with {n} columns a column takes {a:n} wavefronts.", n=odd[-1], a=ways(r.cell("swizzle_rotated", tile=odd[-1]))) if odd else "",
     choose("pad-plus-xor", holds="Padding and XOR together spread a column at least as well as either alone.", fails=text("Padding and XOR together undo each other: a column takes {a:n} wavefronts on average, with padding alone {b:n}.", a=ways(both), b=ways(padded))),
     choose("scalar-swizzle-float4", holds="The swizzle of words cannot serve a tile of vectors.", fails="The swizzle of words can serve a tile of vectors, but a vector no longer lies in one piece, so each is read word by word: as many wavefronts in all, with more instructions."),
 )
@@ -205,7 +208,7 @@ page.table(
 paths = ends("paths")
 say(
     choose("divergence-rounds", holds=text("As soon as one lane leaves the others the warp issues both sides: {a:n} instructions instead of {b:n} and {c:n}.", a=instructions(few), b=instructions(one_path), c=instructions(r.cell("branch_long", lanes=lanes[-1]))), fails="The two sides together do not cost the sum of both."),
-    choose("divergence-peak-16", holds="The cost peaks when half of the lanes take each side.", fails=text("The cost has no peak at half of the lanes: it is {a:n} µs for {n} lane and {b:n} µs for {m}. Only the threads an instruction serves change.", a=timing(few), b=timing(half), n=lanes[1], m=lanes[len(lanes) // 2])),
+    choose("divergence-peak-16", holds="The cost peaks when half of the lanes take each side.", fails=text("The cost has no peak at half of the lanes: it is {a:n} µs for {n} lane and {b:n} µs for {m}. Only the threads an instruction serves change.", a=timing(few), b=timing(half), n=few.kernel_values["lanes"], m=lanes[len(lanes) // 2])),
     choose("ternary-no-divergence", holds="The conditional operator diverges less than the branch.", fails=text("The conditional operator is no cure: for the same short body it gives {a:n} instructions, the branch {b:n}, and both are predicated.", a=instructions(r.cell("branch_ternary", lanes=lanes[len(lanes) // 2])), b=instructions(r.cell("branch_short", lanes=lanes[len(lanes) // 2])))),
     text("With {n} paths a warp takes {x:n} times as long as with one; its instructions serve {a:n} threads instead of {b:n}.", n=paths[1], x=quotient(timing(r.cell("branch_paths", paths=paths[1])), timing(r.cell("branch_paths", paths=paths[0]))), a=counter(r.cell("branch_paths", paths=paths[1]), "threads_per_instruction"), b=counter(r.cell("branch_paths", paths=paths[0]), "threads_per_instruction")),
 )
@@ -240,7 +243,7 @@ V.line(*TOPIC.get("alignment", ()))
 
 # %%
 page.figure("occupancy")
-ilps = sorted(axes["ilp"])
+ilps, held = values("ilp"), values("shared_kib")
 rows = []
 for c in r.cells_of("occupancy_memory"):
     if c.kernel_values["ilp"] in (ilps[0], ilps[-1]):
@@ -252,12 +255,16 @@ page.table(
 )
 page.figure("block_sizes")
 limited = r.cells_of("occupancy_registers")
-steps = [quotient(r.predicted(b, "theoretical_occupancy_pct"), r.predicted(a, "theoretical_occupancy_pct")) for a, b in zip(limited, limited[1:], strict=False)]
-full, halfway = (r.best([c for c in r.cells_of("occupancy_memory") if (o := r.predicted(c, "theoretical_occupancy_pct")).known and accept(o.number)], cold) for accept in (lambda o: o == 100, lambda o: 0 < o <= 100 / 2))
+steps = [quotient(r.predicted(b, "theoretical_occupancy_pct"), r.predicted(a, "theoretical_occupancy_pct"), unit="%", scale=100) for a, b in zip(limited, limited[1:], strict=False)]
+full = r.cell("occupancy_memory", ilp=ilps[0], shared_kib=held[0])
+half_full = [c for c in r.cells_of("occupancy_memory") if (o := quotient(r.predicted(c, "theoretical_occupancy_pct"), r.predicted(full, "theoretical_occupancy_pct"))).known and o.number <= 1 / 2]
+halfway, block = r.best(half_full, cold), r.best(r.cells_of("block_memory"), hot)
+smallest = r.cell("block_memory", threads=values("threads")[0])
 say(
-    text("At full occupancy the fastest copy, {a}, reaches {x}; at half of it or less the fastest, {b}, reaches {y}.", a=r.label(full), b=r.label(halfway), x=timing(full, "bandwidth_gb_s", cold), y=timing(halfway, "bandwidth_gb_s", cold)) if full and halfway else "",
+    text("With one load at a time and {o} occupancy a copy reaches {x}; {b}, at {p}, reaches {y}.", o=r.predicted(full, "theoretical_occupancy_pct"), x=timing(full, "bandwidth_gb_s", cold), b=r.label(halfway), p=r.predicted(halfway, "theoretical_occupancy_pct"), y=timing(halfway, "bandwidth_gb_s", cold)) if halfway else "",
     choose("occupancy-lower-faster", holds="So a kernel with half the occupancy can be the faster one: what counts are operations in flight, which a thread can provide as well.", fails="No kernel with half the occupancy was faster than its fully occupied counterpart here."),
-    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails=text("Registers are handed out in small steps, and occupancy falls in as many: the largest fall between two neighbours is to {x:n} of it.", x=lowest(steps))) if steps else "",
+    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails=text("Registers are handed out in small steps, and occupancy falls in as many; no multiple of a warp's lanes is a cliff. The largest fall from one number of registers to the next leaves {x} of the occupancy.", x=lowest(steps))) if steps else "",
+    text("The size of a block matters where it limits occupancy: the fastest copy has {n} threads a block and is {x:n} times as fast as with {m}.", n=block.kernel_values["threads"], m=smallest.kernel_values["threads"], x=quotient(timing(smallest), timing(block))) if block else "",
 )
 V.line(*TOPIC.get("occupancy", ()))
 
@@ -327,6 +334,6 @@ statistics.clocks(page, "Experiment")
 # %% [markdown]
 # ## How to repeat this
 #
-# The targets `all` and `archive` measure and pack this study with the main one; `kernels/micro` holds the kernels,
-# `config/micro.yaml` the values of the axes, `config/claims-micro.yaml` the statements. Each table and figure names the file it
+# The targets `all` and `archive` measure and pack this study with the main one, as the key `also` of `config/config.yaml` says;
+# `kernels/micro` holds the kernels, `config/micro.yaml` the values of the axes, `config/claims-micro.yaml` the statements. Each table and figure names the file it
 # was made from. `transpose-study diagnose` says of any one kernel what limits it.
