@@ -12,7 +12,7 @@ from transpose_study.report.figures import declared_figures
 from transpose_study.report.page import Page
 from transpose_study.report.texts import EMPTY, Listing, text
 from transpose_study.report.verdicts import CANNOT_BE_TOLD, DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Verdicts, topics_of
-from transpose_study.report.wording import derived, lowest, missing, quotient
+from transpose_study.report.wording import derived, highest, lowest, missing, quotient
 
 page = Page.open()
 r = page.results
@@ -23,6 +23,7 @@ hot, cold = modes[0], modes[-1]
 declared = declared_figures(study.name, experiment.root)
 say, choose, counter, timing = page.say, V.choose, r.counter, r.timing
 LANES = 32  # of a warp; as many banks has shared memory: the same on every NVIDIA GPU so far
+CLOSE = 0.05  # share by which rates of starting blocks may differ and still be called one rate
 LOADS = {"quantity": "shared_load_wavefronts", "per": "shared_load_instructions"}
 CONTROL = ("BRA", "BRX", "BSSY", "BSYNC", "WARPSYNC", "BREAK")  # opcodes of a branch that was left as one
 TOPICS = topics_of(page, [
@@ -135,7 +136,7 @@ page.figure("bank_cost")
 say(
     choose("vector-phases", holds=text("Accesses of {w} bytes go in phases: without any conflict they take {a:n} wavefronts, as the lanes of a phase fill all banks; a conflict is counted within a phase.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0]))), fails=text("Accesses of {w} bytes take {a:n} wavefronts without a conflict, which phases of half and quarter warps do not explain.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0])))),
     choose("latency-linear", holds="A conflict makes the access of a single warp longer in proportion to its ways.", fails=text("A conflict does not make the access of a single warp longer in proportion to its ways: the first wavefront comes after {a:n} cycles, each further one {x:n} later, so that {n:n} take {l:n} times as long.", a=cycles(easy["bank_latency"]), x=further, n=ways(hard["bank_load"]), l=longer)),
-    text("Where every warp loads at once, the latency is hidden and the wavefronts count: {n:n} of them take {t:n} times the time of one.", n=ways(hard["bank_load"]), t=times_longer),
+    text("Where every warp loads at once, {n:n} wavefronts take {t:n} times the time of {m:n}{why}.", n=ways(hard["bank_load"]), m=ways(easy["bank_load"]), t=times_longer, why=text(": the latency is hidden, the wavefronts are not") if times_longer.known and longer.known and times_longer.number > longer.number else EMPTY),
     choose("store-instructions-rise", holds="The count of store instructions rises with the conflict.", fails=text("The count of store instructions does not rise with the conflict: it is {a:n} without and {b:n} with it. What rises are wavefronts, since one instruction is served several times.", a=counter(easy["bank_store"], "shared_store_instructions"), b=counter(hard["bank_store"], "shared_store_instructions"))),
 )
 V.line("stride-2", "vector-phases", "latency-linear", "store-instructions-rise")
@@ -144,16 +145,16 @@ V.line("stride-2", "vector-phases", "latency-linear", "store-instructions-rise")
 page.figure("bank_sharing")
 most = ends("sharers")
 say(
-    text("Lanes that read one word get it in {a:n} wavefront, however many they are. As many different words of one bank take a wavefront each: {b:n} for words that nobody shares.", a=ways(r.cell("bank_broadcast", sharers=most[1])), b=ways(r.cell("bank_multicast", sharers=most[0]))),
-    choose("consecutive-one-bank", holds="Consecutive words do fall into one bank.", fails=text("Consecutive words fall into different banks, not into one: a warp gets them in {a:n} wavefront.", a=ways(easy["bank_load"]))),
+    text("Lanes that read one word share it, however many they are (wavefronts of a load: {a:n}); different words of one bank take a wavefront each ({b:n} where nobody shares).", a=ways(r.cell("bank_broadcast", sharers=most[1])), b=ways(r.cell("bank_multicast", sharers=most[0]))),
+    choose("consecutive-one-bank", holds="Consecutive words do fall into one bank.", fails=text("Consecutive words fall into different banks, not into one (wavefronts of a load: {a:n}).", a=ways(easy["bank_load"]))),
 )
 page.figure("bank_column")
 pitches = values("pitch")
 multiple = max((p for p in pitches if p % 2 and p % (LANES + 1) == 0), default=pitches[-1])
 column = {p: r.cell("bank_column", bytes=study.itemsize, pitch=p) for p in pitches}
 say(
-    choose("column-32", holds=text("A column of `tile[32][32]` lies in one bank: {a:n} wavefronts.", a=ways(column[pitches[0]])), fails=text("A column of `tile[32][32]` takes {a:n} wavefronts here.", a=ways(column[pitches[0]]))),
-    choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements a column takes {a:n} wavefronts. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=multiple, a=ways(column[multiple]))),
+    choose("column-32", holds=text("A column of `tile[32][32]` lies in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]])), fails=text("A column of `tile[32][32]` does not lie in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]]))),
+    choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements the wavefronts of a column are {a:n}. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=multiple, a=ways(column[multiple]))),
     choose("padding-formula", holds="The formula for the padding gives rows without conflicts.", fails="The formula for the padding rounds a row up to a multiple of the banks' width, which is what makes the conflict: a row needs an odd number of words, so one word of padding after an even number."),
     choose("compiler-pads-static", holds="Static arrays do not conflict where dynamic ones do.", fails="The compiler pads neither static nor dynamic arrays: elements lie where the source says, since its indices are addresses."),
 )
@@ -180,9 +181,9 @@ page.table(
 say(
     choose("xor-out-of-range", holds="Without a mask the formula leaves the row as soon as a tile has more rows than columns, so those cells are refused before they run.", fails="Without a mask the formula stays in the row at every width of this run."),
     choose("xor-power-of-two", holds="With a mask it stays inside for widths that are a power of two, and for no others.", fails="With a mask it works for widths that are no power of two as well."),
-    text("Rotation serves any width: with {n} columns a column takes {a:n} wavefronts.", n=odd[-1], a=ways(r.cell("swizzle_rotated", tile=odd[-1]))) if odd else "",
-    choose("pad-plus-xor", holds="Padding and XOR together spread a column at least as well as either alone.", fails=text("Padding and XOR together undo each other: a column takes {a:n} wavefronts on average, with padding alone {b:n}.", a=ways(both), b=ways(padded))),
-    choose("scalar-swizzle-float4", holds="The swizzle of words cannot serve a tile of vectors.", fails="The swizzle of words can serve a tile of vectors, but a vector no longer lies in one piece, so each is read word by word: as many wavefronts in all, with more instructions."),
+    text("Rotation serves any width: with {n} columns the wavefronts of a column are {a:n}.", n=odd[-1], a=ways(r.cell("swizzle_rotated", tile=odd[-1]))) if odd else "",
+    choose("pad-plus-xor", holds="Padding and XOR together spread a column at least as well as either alone.", fails=text("Padding and XOR together undo each other: the wavefronts of a column are {a:n} on average, with padding alone {b:n}.", a=ways(both), b=ways(padded))),
+    choose("scalar-swizzle-float4", holds=text("The swizzle of words cannot serve vector accesses: as a formula of vectors it leaves their row, as one of words it takes each vector apart, which then needs {b:n} loads where the swizzle of vectors needs {a:n}.", a=counter(r.cell("vector_xor"), "shared_load_instructions"), b=counter(r.cell("vector_scalar_xor"), "shared_load_instructions")), fails="The swizzle of words can serve a tile of vectors, but a vector no longer lies in one piece, so each is read word by word: as many wavefronts in all, with more instructions."),
 )
 V.line(*TOPIC.get("swizzles", ()))
 
@@ -230,7 +231,7 @@ page.table(
 given = [counter(c, "alignment_bytes") for c in r.cells_of("allocation")]
 say(
     choose("misaligned-5-sectors", holds=text("One element off, a load touches {a:n} sectors instead of {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request")), fails=text("One element off, a load touches {a:n} sectors; aligned {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request"))),
-    choose("misaligned-halves", holds="That halves the speed.", fails=text("That is far from halving the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one, since the further sector is the next warp's first and comes out of a cache.", h=slower[hot], c=slower[cold])),
+    choose("misaligned-halves", holds="That halves the speed.", fails=text("That does not halve the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one. The further sector is one that the next warp needs as well, and a cache serves one of the two.", h=slower[hot], c=slower[cold])),
     choose("malloc-4-byte", holds="The allocator gives addresses that are not aligned to a sector.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))),
 )
 V.line(*TOPIC.get("alignment", ()))
@@ -254,17 +255,31 @@ page.table(
     rows, source="`tables/predictions.csv`, `tables/counters.csv`, `tables/timings.csv`", name="occupancy",
 )
 page.figure("block_sizes")
+blocks = r.cells_of("block_memory")
+rates = {c.kernel_values["threads"]: quotient(derived(study.geometry(c).blocks), timing(c), unit="1/µs") for c in blocks}
+page.table(
+    "A copy of one element a thread by the threads of a block.", ["Threads of a block", "Blocks", "Occupancy, theoretical, %", "achieved, %", "Time, µs", "Blocks per µs"],
+    [[derived(c.kernel_values["threads"]), derived(study.geometry(c).blocks), r.predicted(c, "theoretical_occupancy_pct"), counter(c, "achieved_occupancy_pct"), timing(c), rates[c.kernel_values["threads"]]] for c in blocks],
+    source="`tables/predictions.csv`, `tables/counters.csv`, `tables/timings.csv`", name="block_sizes",
+)
+fastest = highest(list(rates.values())) if rates else missing("", "")
+launched = [n for n, x in rates.items() if x.known and x.number > (1 - CLOSE) * fastest.number]
+if len(launched) > 1:
+    say(text("With {sizes} threads a block the time follows the number of blocks: the device starts {x:n} blocks a microsecond, whatever they hold, and blocks that small end before the multiprocessors are full. Occupancy has no part in that.", sizes=Listing(launched), x=fastest))
 limited = r.cells_of("occupancy_registers")
-steps = [quotient(r.predicted(b, "theoretical_occupancy_pct"), r.predicted(a, "theoretical_occupancy_pct"), unit="%", scale=100) for a, b in zip(limited, limited[1:], strict=False)]
+step = min((b.kernel_values["live"] - a.kernel_values["live"] for a, b in zip(limited, limited[1:], strict=False)), default=0)
+steps = [
+    text("{x} from {a:n} to {b:n} registers", x=quotient(*(r.predicted(c, "theoretical_occupancy_pct") for c in (b, a)), unit="%", scale=100), a=r.predicted(a, "registers_per_thread"), b=r.predicted(b, "registers_per_thread"))
+    for a, b in zip(limited, limited[1:], strict=False) if b.kernel_values["live"] - a.kernel_values["live"] == step
+]
 full = r.cell("occupancy_memory", ilp=ilps[0], shared_kib=held[0])
 half_full = [c for c in r.cells_of("occupancy_memory") if (o := quotient(r.predicted(c, "theoretical_occupancy_pct"), r.predicted(full, "theoretical_occupancy_pct"))).known and o.number <= 1 / 2]
-halfway, block = r.best(half_full, cold), r.best(r.cells_of("block_memory"), hot)
-smallest = r.cell("block_memory", threads=values("threads")[0])
+halfway = r.best(half_full, cold)
 say(
     text("With one load at a time and {o} occupancy a copy reaches {x}; {b}, at {p}, reaches {y}.", o=r.predicted(full, "theoretical_occupancy_pct"), x=timing(full, "bandwidth_gb_s", cold), b=r.label(halfway), p=r.predicted(halfway, "theoretical_occupancy_pct"), y=timing(halfway, "bandwidth_gb_s", cold)) if halfway else "",
     choose("occupancy-lower-faster", holds="So a kernel with half the occupancy can be the faster one: what counts are operations in flight, which a thread can provide as well.", fails="No kernel with half the occupancy was faster than its fully occupied counterpart here."),
-    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails=text("Registers are handed out in small steps, and occupancy falls in as many; no multiple of a warp's lanes is a cliff. The largest fall from one number of registers to the next leaves {x} of the occupancy.", x=lowest(steps))) if steps else "",
-    text("The size of a block matters where it limits occupancy: the fastest copy has {n} threads a block and is {x:n} times as fast as with {m}.", n=block.kernel_values["threads"], m=smallest.kernel_values["threads"], x=quotient(timing(smallest), timing(block))) if block else "",
+    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails="Registers are handed out in small steps, and occupancy falls in as many, along one curve: it is steep where registers are few, not beyond multiples of a warp's lanes."),
+    text("Of the occupancy a step leaves {list}.", list=Listing(steps)) if steps else "",
 )
 V.line(*TOPIC.get("occupancy", ()))
 
@@ -309,7 +324,11 @@ if V.claims:
 # %%
 say("The predictions come from the compiled code, the launch and the device's limits alone; an emulator executes the warps and counts what they do. No measured counter enters them but the shared configuration, which the driver chooses.")
 page.figure("predicted_and_measured")
-words = declared["predicted_and_measured"]["quantities"]
+words = declared["predicted_and_measured"]["quantities"] | {
+    "shared_conflicts_exact": "True conflicts", "shared_load_wavefronts": "Load wavefronts, unit's counter", "shared_store_wavefronts": "Store wavefronts, unit's counter", "barriers": "Barriers",
+    "global_load_sectors_per_request": "Sectors per load request", "global_store_sectors_per_request": "Sectors per store request", "shared_allocated_bytes_per_block": "Shared bytes allocated per block",
+    "limit_blocks": "Limit by blocks", "limit_registers": "Limit by registers", "limit_shared_memory": "Limit by shared memory", "limit_warps": "Limit by warps", "check_failed": "Faults found by the check",
+}
 if sections.predictions(page, words, sections.NOTES):
     off = sorted({x["quantity"] for x in exact if float(x["predicted"]) != float(x["measured"])})
     say(text("Of {n:n} figures that must be equal, all are.", n=equal) if not off else text("{k:n} figures that must be equal are not: {which}. Either the prediction or the counter is wrong there.", k=derived(len(exact) - equal.number, origin=equal.origin), which=Listing([words.get(q, q) for q in off])))
