@@ -51,14 +51,15 @@ def write_verdicts(experiment: Experiment, claims: Sequence[Claim], tidy: Tidy) 
         compared = [c for part in claim.parts for c in _Judge(experiment, tidy, claim).part(part)]
         summary.append(_claim_row(tidy, claim, compared))
         details += [_part_row(claim, c) for c in compared]
-    provenance = Provenance(experiment)
-    write_table(experiment.paths.table("claims"), _without_empty(CLAIM_COLUMNS, ("note_zh", "changed_zh"), summary), summary, provenance)
-    write_table(experiment.paths.table("claim_parts"), _without_empty(PART_COLUMNS, ("says_zh",), details), details, provenance)
+    _write(experiment, "claims", CLAIM_COLUMNS, ("note_zh", "changed_zh"), summary)
+    _write(experiment, "claim_parts", PART_COLUMNS, ("says_zh",), details)
 
 
-def _without_empty(columns: Sequence[str], optional: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """The columns, of the ``optional`` ones those that any row fills: what a file gives in one language alone needs no column."""
-    return [c for c in columns if c not in optional or any(row.get(c) for row in rows)]
+def _write(experiment: Experiment, name: str, columns: Sequence[str], optional: Sequence[str], rows: Sequence[Row]) -> None:
+    """Write a table, of the ``optional`` columns those that any row fills: what a file gives in one language alone needs no column."""
+    empty = [c for c in optional if not any(row.get(c) for row in rows)]
+    kept = [{c: value for c, value in row.items() if c not in empty} for row in rows]
+    write_table(experiment.paths.table(name), [c for c in columns if c not in empty], kept, Provenance(experiment))
 
 
 @dataclass(frozen=True)
