@@ -147,7 +147,10 @@ def check_files(paths: Iterable[Path | str]) -> None:
 def parse(data: Mapping[str, Any], *, where: str = "configuration") -> Config:
     """Validate ``data``; every mistake is named with its key, and a misspelt key with the nearest known one."""
     try:
-        return Config.model_validate(dict(data))
+        read = Config.model_validate(dict(data))
+        # A value equal to its default becomes the default (900.0 becomes 900), so that a resolved configuration that is read again
+        # gives the very settings that a run was measured with.
+        return Config.model_validate(read.model_dump(exclude_defaults=True))
     except ValidationError as error:
         lines = [_describe(e) for e in error.errors()]
         hint = "config/schema.json lists every key with its meaning"

@@ -11,6 +11,7 @@ from projects import ROOT
 from transpose_study import config
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
+from transpose_study.records import write_yaml
 
 GPU = {"name": "Some GPU", "uuid": "GPU-1", "compute_capability": "9.0", "driver_cuda": "13.0", "peak_gb_s": 1000.0, "memory_bytes": 2**37}
 TARGET = {"gpu": GPU, "archive": None, "archive_sha256": None}
@@ -28,6 +29,18 @@ def experiment(**changes: Any) -> Experiment:
 def test_schema_file_is_the_model_s() -> None:
     """Drift: python -m transpose_study.config > config/schema.json writes it anew."""
     assert (ROOT / "config" / "schema.json").read_text(encoding="utf-8") == config.schema()
+
+
+@pytest.mark.parametrize("changes", [{}, {"timing": {"budget_s": 7, "window_us": 400.0}, "profile": {"timeout_s": 900}}])
+def test_settings_survive_the_resolved_configuration(changes: dict[str, Any], tmp_path: Path) -> None:
+    """What a run was measured with is told by a digest of its settings: 900 must not come back as 900.0 from run_config.yaml."""
+    first = experiment(**changes)
+    write_yaml(tmp_path / "run_config.yaml", first.resolved())
+    again = Experiment.from_run(tmp_path, ROOT)
+    for name in ("check_settings", "time_settings"):
+        assert getattr(first, name)("4096x4096") == getattr(again, name)("4096x4096")
+    for batch in first.batch_names():
+        assert first.profile_settings("4096x4096", batch) == again.profile_settings("4096x4096", batch)
 
 
 def test_shipped_configurations_are_valid() -> None:
