@@ -63,7 +63,7 @@ def instructions(cell, *opcodes):
     values = [x["measured_per_warp"] or x["predicted_per_warp"] for x in rows]
     if "" in values:
         return missing(name, "not every instruction was counted or predicted")
-    return derived(sum(map(float, values)), name=name, origin=f"tables/instructions.csv: {study.short_name(cell)}: measured_per_warp, {', '.join(opcodes) or 'all opcodes'}")
+    return derived(sum(map(float, values)), name=name, origin=f"tables/instructions.csv: {study.short_name(cell)}: measured_per_warp, {', '.join(opcodes) or '*'}")
 
 
 def slope(figure, low, high):
@@ -136,7 +136,7 @@ page.figure("bank_cost")
 say(
     choose("vector-phases", holds=text("Accesses of {w} bytes go in phases: without any conflict they take {a:n} wavefronts, as the lanes of a phase fill all banks; a conflict is counted within a phase.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0]))), fails=text("Accesses of {w} bytes take {a:n} wavefronts without a conflict, which phases of half and quarter warps do not explain.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0])))),
     choose("latency-linear", holds="A conflict makes the access of a single warp longer in proportion to its ways.", fails=text("A conflict does not make the access of a single warp longer in proportion to its ways: the first wavefront comes after {a:n} cycles, each further one {x:n} later, so that {n:n} take {l:n} times as long.", a=cycles(easy["bank_latency"]), x=further, n=ways(hard["bank_load"]), l=longer)),
-    text("Where every warp loads at once, {n:n} wavefronts take {t:n} times the time of {m:n}{why}.", n=ways(hard["bank_load"]), m=ways(easy["bank_load"]), t=times_longer, why=text(": the latency is hidden, the wavefronts are not") if times_longer.known and longer.known and times_longer.number > longer.number else EMPTY),
+    text("Where every warp loads at once, {n:n} wavefronts instead of {m:n} take {t:n} times as long{why}.", n=ways(hard["bank_load"]), m=ways(easy["bank_load"]), t=times_longer, why=text(": the latency is hidden, the wavefronts are not") if times_longer.known and longer.known and times_longer.number > longer.number else EMPTY),
     choose("store-instructions-rise", holds="The count of store instructions rises with the conflict.", fails=text("The count of store instructions does not rise with the conflict: it is {a:n} without and {b:n} with it. What rises are wavefronts, since one instruction is served several times.", a=counter(easy["bank_store"], "shared_store_instructions"), b=counter(hard["bank_store"], "shared_store_instructions"))),
 )
 V.line("stride-2", "vector-phases", "latency-linear", "store-instructions-rise")
@@ -155,7 +155,7 @@ column = {p: r.cell("bank_column", bytes=study.itemsize, pitch=p) for p in pitch
 say(
     choose("column-32", holds=text("A column of `tile[32][32]` lies in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]])), fails=text("A column of `tile[32][32]` does not lie in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]]))),
     choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements the wavefronts of a column are {a:n}. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=multiple, a=ways(column[multiple]))),
-    choose("padding-formula", holds="The formula for the padding gives rows without conflicts.", fails="The formula for the padding rounds a row up to a multiple of the banks' width, which is what makes the conflict: a row needs an odd number of words, so one word of padding after an even number."),
+    choose("padding-formula", holds="The formula for the padding gives rows without conflicts.", fails="The formula for the padding rounds a row up to whole sectors, as global memory likes it. Banks ask for the opposite, a row of an odd number of words: one word of padding after an even number."),
     choose("compiler-pads-static", holds="Static arrays do not conflict where dynamic ones do.", fails="The compiler pads neither static nor dynamic arrays: elements lie where the source says, since its indices are addresses."),
 )
 V.line("consecutive-one-bank", "column-32", "pitch-33-multiple", "padding-formula", "compiler-pads-static")
@@ -232,7 +232,7 @@ given = [counter(c, "alignment_bytes") for c in r.cells_of("allocation")]
 say(
     choose("misaligned-5-sectors", holds=text("One element off, a load touches {a:n} sectors instead of {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request")), fails=text("One element off, a load touches {a:n} sectors; aligned {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request"))),
     choose("misaligned-halves", holds="That halves the speed.", fails=text("That does not halve the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one. The further sector is one that the next warp needs as well, and a cache serves one of the two.", h=slower[hot], c=slower[cold])),
-    choose("malloc-4-byte", holds="The allocator gives addresses that are not aligned to a sector.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))),
+    choose("malloc-4-byte", holds="The allocator gives addresses that are not aligned to a sector.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))) if given else "",
 )
 V.line(*TOPIC.get("alignment", ()))
 
@@ -256,7 +256,7 @@ page.table(
 )
 page.figure("block_sizes")
 blocks = r.cells_of("block_memory")
-rates = {c.kernel_values["threads"]: quotient(derived(study.geometry(c).blocks), timing(c), unit="1/µs") for c in blocks}
+rates = {c.kernel_values["threads"]: quotient(derived(study.geometry(c).blocks), timing(c)) for c in blocks}
 page.table(
     "A copy of one element a thread by the threads of a block.", ["Threads of a block", "Blocks", "Occupancy, theoretical, %", "achieved, %", "Time, µs", "Blocks per µs"],
     [[derived(c.kernel_values["threads"]), derived(study.geometry(c).blocks), r.predicted(c, "theoretical_occupancy_pct"), counter(c, "achieved_occupancy_pct"), timing(c), rates[c.kernel_values["threads"]]] for c in blocks],

@@ -1,7 +1,7 @@
 """Tables of the study of banks and warps made from a seed instead of a device, for the tests of its report.
 
-Every figure is drawn by a hash of the seed, the cell and the quantity, so that another seed changes all of them; counts of
-accesses are multiples that make wavefronts per access 1 to 32. Measured and predicted figures are equal.
+Every figure is drawn by a hash of the seed, the cell and the quantity, so that another seed changes all of them; wavefronts
+per access lie from 1 to 32. Measured and predicted figures are equal.
 """
 
 from __future__ import annotations
@@ -49,19 +49,20 @@ def make(folder: Path, seed: int, *, languages: tuple[str, ...] = ("en",), denie
     for group in experiment.groups:
         for cell in experiment.cells(group):
             _measure(experiment, tables, cell, seed, denied)
-        place = {a: v for a, v in experiment.groups[group].values.items()}
+        place = dict(experiment.groups[group].values)
         for mode in experiment.config.timing.cache_modes:
             tables["noise"].append(place | {"cache_mode": mode, "floor_pct": 0.1 + chance(seed, group, mode, "floor"), "reason": ""})
-            clock = {"sm_clock_mhz": 1000 + round(900 * chance(seed, group)), "memory_clock_mhz": 3000 + seed, "temperature_c": 40 + seed, "power_w": 200 + seed}
+            clock = {"sm_clock_mhz": 1000 + round(900 * chance(seed, group)), "memory_clock_mhz": 3000 + seed}
+            clock |= {"temperature_c": 40 + seed, "power_w": 200 + seed}
             tables["rounds"].append(place | {"cache_mode": mode, "process": 0, "round": 0, **clock, "throttle_reasons": "0x0"})
     if verdict:
-        says = {c["id"]: c["says"] for c in read_yaml(ROOT / "config" / "claims-micro.yaml")["claims"]} if (ROOT / "config" / "claims-micro.yaml").is_file() else {}
-        tables["claims"] = [{"id": c, "verdict": verdict, "reason": "", "source": "tutorials", "says": says.get(c, c), "note": "", "changed": ""} for c in CLAIMS]
-        tables["claim_parts"] = [
-            {"id": c, "part": 1, "says": "", "condition": f"cycles > {x:.3f}", "measured": x, "low": "", "high": "", "threshold": f"> {x / 2:.3f}",
-             "threshold_low": x / 2, "threshold_high": "", "verdict": verdict, "reason": ""}
-            for c in CLAIMS if (x := 2 + chance(seed, c)) 
-        ]  # fmt: skip
+        common = {"verdict": verdict, "reason": ""}
+        tables["claims"] = [common | {"id": c, "source": "tutorials", "says": c.replace("-", " "), "note": "", "changed": ""} for c in CLAIMS]
+        tables["claim_parts"] = []
+        for claim in CLAIMS:
+            x = 2 + chance(seed, claim)
+            limit = {"condition": f"cycles > {x:.3f}", "threshold": f"> {x / 2:.3f}", "threshold_low": x / 2, "threshold_high": ""}
+            tables["claim_parts"].append(common | limit | {"id": claim, "part": 1, "says": "", "measured": x, "low": "", "high": ""})
     for name, rows in tables.items():
         columns = dict.fromkeys(c for row in rows for c in row)
         write_csv(experiment.paths.table(name), [*columns, *LAST], [{c: row.get(c, "") for c in columns} | LAST for row in rows])
@@ -82,16 +83,23 @@ def _measure(experiment: Experiment, tables: Mapping[str, list[dict[str, Any]]],
     if refusal:
         return
     accesses = 1000 + round(9000 * chance(seed, named, "accesses"))
-    values = {q.key: 1 + round(2000 * chance(seed, named, q.key)) for b in experiment.batches.values() for q in b.quantities}
-    values |= {"shared_load_instructions": accesses, "shared_load_wavefronts": accesses * (1 + round(31 * chance(seed, named, "ways"))),
-               "theoretical_occupancy_pct": (100.0, 50.0)[bool(cell.kernel_values.get("shared_kib"))], "global_load_sectors_per_request": 4 + chance(seed, named),
-               "resident_blocks_per_sm": 1 + round(7 * chance(seed, named))}  # fmt: skip
+    counted = [q.key for name, batch in experiment.batches.items() if name != "kernel" for q in batch.quantities]
+    values: dict[str, float] = {key: 1 + round(2000 * chance(seed, named, key)) for key in counted}
+    full = 30 if cell.kernel_values.get("shared_kib") else 90
+    values |= {
+        "shared_load_instructions": accesses,
+        "shared_load_wavefronts": accesses * (1 + 31 * chance(seed, named, "ways")),
+        "theoretical_occupancy_pct": full + 10 * chance(seed, named),
+        "global_load_sectors_per_request": 4 + chance(seed, named),
+        "resident_blocks_per_sm": 1 + round(7 * chance(seed, named)),
+    }
     observed = {o.name: 20 + 50 * chance(seed, named, o.name) for o in cell.variant.observes} | {
         f"{o.name}_cold": 300 + 500 * chance(seed, named, o.name, "cold") for o in cell.variant.observes
     }
     for quantity, value in ({} if cell.variant.no_kernel else values).items():
-        tables["counters"].append(key | {"quantity": quantity, "batch": "brief", "mean": "" if denied else value, "launches": 1, "unit": "", "reason": denied})
         measured = "" if denied else value
+        counter = {"batch": "brief", "mean": measured, "launches": 1, "unit": "", "reason": denied}
+        tables["counters"].append(key | {"quantity": quantity} | counter)
         tables["predictions"].append(key | {"quantity": quantity, "predicted": value, "measured": measured, "unit": "", "note": "exact"})
     for quantity, value in observed.items():
         tables["counters"].append(key | {"quantity": quantity, "batch": "kernel", "mean": value, "launches": 5, "unit": "cycles", "reason": ""})

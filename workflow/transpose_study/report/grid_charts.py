@@ -35,6 +35,11 @@ def grid(d: Drawing) -> Figure:
     options, panels = d.options, d.options["panels"]
     tables = [_fields(d, options, p) for p in panels]
     rows, columns = _heads(d, options["rows"]), _heads(d, options["columns"])
+    if not any(a.known or g.known for t in tables for a, g in t.values()):
+        figure = plt.figure(figsize=(style.WIDTH, 1.6))
+        reasons = "; ".join(sorted({a.reason for t in tables for a, _ in t.values()}))
+        style.empty(figure, d.words("Not measured: {reason}", reason=reasons) if reasons else d.words("none of this figure's cells is configured"))
+        return figure
     size = (style.WIDTH, 0.95 + options.get("row_height", 0.27) * len(rows) * -(-len(panels) // options.get("panel_columns", len(panels))))
     across = options.get("panel_columns", len(panels))
     figure, places = plt.subplots(-(-len(panels) // across), across, figsize=size, squeeze=False, sharey=True)
@@ -42,7 +47,9 @@ def grid(d: Drawing) -> Figure:
         known = [a.number for a, g in table.values() if a.known] + [g.number for a, g in table.values() if not a.known and g.known]
         low, high = panel.get("shades", (min(known), max(known)) if known else (1.0, 1.0))
         for (y, x), (amount, guess) in table.items():
-            _field(axes, x, y, amount, guess, lambda v, low=low, high=high: min(1.0, log2(max(v, low) / low) / log2(high / low)) if high > low > 0 else 0.0)
+            shown = amount if amount.known else guess
+            depth = min(1.0, log2(max(shown.number, low) / low) / log2(high / low)) if shown.known and high > low > 0 else 0.0
+            _field(axes, (x, y), shown, depth, measured=amount.known)
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
         axes.set_xticks([x + 0.5 for x in range(len(columns))], [d.words(str(c)) for c in columns.values()])
@@ -75,15 +82,15 @@ def _fields(d: Drawing, options: Mapping[str, Any], panel: Mapping[str, Any]) ->
     return found
 
 
-def _field(axes: Axes, x: int, y: int, amount: Amount, guess: Amount, shade: Callable[[float], float]) -> None:
-    shown = amount if amount.known else guess
+def _field(axes: Axes, place: tuple[int, int], shown: Amount, depth: float, *, measured: bool) -> None:
+    """One field with its figure; ``depth`` is its shade from 0 to 1."""
+    middle = (place[0] + 0.5, place[1] + 0.5)
     if not shown.known:
-        axes.annotate("–", (x + 0.5, y + 0.5), ha="center", va="center", fontsize=8, color=MUTED)
+        axes.annotate("–", middle, ha="center", va="center", fontsize=8, color=MUTED)
         return
-    depth = shade(shown.number)
-    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=SHADES(depth), edgecolor=PAPER, linewidth=1.2))
-    colour = PAPER if depth > 0.55 else INK_ON_LIGHT if amount.known else style.PREDICTED
-    axes.annotate(_short(round(shown.number, 1)), (x + 0.5, y + 0.5), ha="center", va="center", fontsize=7.5, color=colour)
+    axes.add_patch(Rectangle(place, 1, 1, facecolor=SHADES(depth), edgecolor=PAPER, linewidth=1.2))
+    colour = PAPER if depth > 0.55 else INK_ON_LIGHT if measured else style.PREDICTED
+    axes.annotate(_short(round(shown.number, 1)), middle, ha="center", va="center", fontsize=7.5, color=colour)
 
 
 def threads(d: Drawing) -> Figure:

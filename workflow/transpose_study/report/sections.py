@@ -39,7 +39,7 @@ NOTES: list[tuple[str, Callable[[str], bool]]] = [
     ("the unit's counter adds arbitration", lambda note: "arbitration" in note),
     ("the hardware's own counter varies", lambda note: not note.startswith("exact")),
     ("exact, given the shared configuration", lambda note: "driver chose" in note),
-    ("exact", lambda note: True),
+    ("exact", bool),
 ]
 
 

@@ -27,13 +27,16 @@ DOTTED = (0, (1, 1.5))
 SETTINGS = {"label", "scale", "from", "to", "ticks", "relative"}  # keys of an axis of a panel that are no part of its measure
 
 
+Points = list[tuple[float, float | None, float | None]]
+
+
 @dataclass(frozen=True)
 class Curve:
     """One line of a panel: its label, its place among the lines, and its points (x, y, predicted y or None), ordered by x."""
 
     label: str
     place: int
-    points: list[tuple[float, float | None, float | None]]
+    points: Points
     spans: list[tuple[float, float, float]]  # x and the ends of the interval of y
 
 
@@ -88,11 +91,12 @@ def _curves(d: Drawing, shared: Mapping[str, Any]) -> Iterator[Curve]:
             for mode in panel.get("modes", [None]):
                 template = panel.get("line_label", "{label}")
                 label = d.words(template, label=text(words), value=value if value is not None else "", mode=mode or "")
-                yield _curve(d, panel, mine, label, place, mode)
+                yield Curve(label, place, *_points(d, panel, mine, mode))
                 place += 1
 
 
-def _curve(d: Drawing, panel: Mapping[str, Any], cells: list[Cell], label: str, place: int, mode: str | None) -> Curve:
+def _points(d: Drawing, panel: Mapping[str, Any], cells: list[Cell], mode: str | None) -> tuple[Points, list[tuple[float, float, float]]]:
+    """Points and intervals of a line, as :class:`Curve` has them."""
     x_measure, y_measure = ({k: v for k, v in panel[a].items() if k not in SETTINGS} for a in "xy")
     if mode:
         y_measure["mode"] = mode
@@ -108,7 +112,7 @@ def _curve(d: Drawing, panel: Mapping[str, Any], cells: list[Cell], label: str, 
     found.sort(key=lambda point: point[0])
     points = [(x, y.number if y.known else None, g.number if g.known else None) for x, y, g in found]
     spans = [(x, y.low, y.high) for x, y, _ in found if y.known and y.low is not None and y.high is not None]
-    return Curve(label, place, points, spans)
+    return points, spans
 
 
 def _relative(panel: Mapping[str, Any], lines: list[Curve]) -> list[Curve]:

@@ -1,0 +1,112 @@
+"""The report of the study of banks and warps: every figure follows the tables, words follow verdicts, what is missing says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from report import micro_tables
+from report.conftest import sections
+from transpose_study.report import figure_names, write
+from transpose_study.report.values import Results
+from transpose_study.report.verdicts import DOES_NOT_HOLD, HOLDS, NOT_MEASURED
+from transpose_study.report.wording import number
+
+FIGURE = re.compile(r"(?<![\w.])\d[\d\u202f]*(?:\.\d+)?(?!\w)")
+NAMED = r"`[^`]*`|\*\*(?:Table|Figure)[^*]*\*\*|tile\[\d+\]\[\d+\]|(?:Table|Figure)\u00a0\d+|95 %|2026-01-01|float4"
+DENIED = "no permission for counters"
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+    """Write a run's Markdown from made-up tables: English, Chinese; each kind of run once."""
+    known: dict[str, list[str]] = {}
+
+    def make(**changes: object) -> list[str]:
+        if repr(changes) not in known:
+            folder = tmp_path_factory.mktemp("micro") / "micro"
+            experiment = micro_tables.make(folder, languages=("en", "zh"), **changes)
+            write(experiment, ["md"])
+            known[repr(changes)] = [Path(experiment.paths.report("micro", s)).read_text(encoding="utf-8") for s in ("md", "zh.md")]
+        return known[repr(changes)]
+
+    return make
+
+
+def prose(text: str) -> str:
+    """Running text: no tables, captions, headings, banner, names."""
+    lines = [t for t in text.splitlines() if t and not t.startswith(("|", "#", "**", "!", ">"))]
+    return re.sub(NAMED, "", "\n".join(lines))
+
+
+def test_no_figure_of_the_text_survives_a_change_of_all_measurements(texts: Callable[..., list[str]]) -> None:
+    one, other = (prose(texts(seed=s, verdict=v)[0]) for s, v in ((1, HOLDS), (2, DOES_NOT_HOLD)))
+    kept = set(FIGURE.findall(one)) & set(FIGURE.findall(other))
+    values = {v for axis in micro_tables.FEW.values() for v in axis} | {8, 16, 24, 64}  # values of axes: widths, lanes, paths, threads
+    counted = {len(micro_tables.CLAIMS), 0, 20, 1, 2, 5720}  # claims, block shapes, allocations, figures that are equal in both
+    assert {k: re.findall(rf".{{40}}{k}.{{10}}", other) for k in kept - {number(v) for v in values | counted}} == {}
+
+
+def test_every_table_changes_but_what_the_axes_say(texts: Callable[..., list[str]]) -> None:
+    rows = [[t for t in texts(seed=s, verdict=HOLDS)[0].splitlines() if t.startswith("|")] for s in (1, 3)]
+    same = [a for a, b in zip(*rows, strict=True) if a == b and re.search(r"\d\.\d", a)]
+    assert len(rows[0]) > 100 and same == []
+
+
+PLAIN, OTHER, REFUSED = {"seed": 1, "verdict": HOLDS}, {"seed": 2, "verdict": DOES_NOT_HOLD}, {"seed": 1, "denied": DENIED, "verdict": NOT_MEASURED}
+
+
+@pytest.mark.parametrize("run", [PLAIN, OTHER, REFUSED])
+def test_both_editions_hold_the_same_figures_in_the_same_order(texts: Callable[..., list[str]], run: dict[str, object]) -> None:
+    names = r"(?<![A-Za-z])L[12]|float4|\]\([^)]*\)|`figures/[^`]*`"
+    english, chinese = (re.findall(r"\d+(?:[\u202f.,]\d+)*", re.sub(names, "", t)) for t in texts(**run))
+    assert len(english) > 400
+    assert english == chinese
+
+
+OPPOSITES = [
+    ("1", "A conflict makes the access of a single warp longer in proportion", "A conflict does not make the access"),
+    ("1", "conflicts again.", "brings no conflict back by itself"),
+    ("2", "The swizzle of words cannot serve", "The swizzle of words can serve"),
+    ("3", "The cost peaks when half", "The cost has no peak"),
+    ("4", "That halves the speed.", "That does not halve the speed"),
+    ("5", "a kernel with half the occupancy can be the faster one", "No kernel with half the occupancy"),
+    ("7", "is a fair summary", "is no fair summary"),
+]
+
+
+@pytest.mark.parametrize(("section", "here", "there"), OPPOSITES)
+def test_words_follow_the_verdicts(texts: Callable[..., list[str]], section: str, here: str, there: str) -> None:
+    one, other = (sections(texts(seed=s, verdict=v)[0])[section] for s, v in ((1, HOLDS), (2, DOES_NOT_HOLD)))
+    assert here in one and there not in one
+    assert there in other and here not in other
+
+
+def test_without_counters_times_and_predictions_stay(texts: Callable[..., list[str]]) -> None:
+    plain, denied = (sections(texts(**run)[0]) for run in (PLAIN, REFUSED))
+    assert DENIED in denied["Banks,"] and "*Not measured here:*" in denied["1"]
+    loads = [next(row.split("|") for row in part["1"].splitlines() if row.startswith("| 16 |")) for part in (plain, denied)]
+    assert loads[0][7:] == loads[1][7:], "times"
+    assert loads[0][2:4] == loads[1][2:4], "predicted wavefronts"
+    assert loads[0][4:6] == loads[1][4:6], "cycles, which the kernels read themselves"
+    assert re.search(r"\| – R\d+ \|", denied["4"]) and not re.search(r"\| – R\d+ \|", plain["4"])
+    assert "no prediction has a measured counterpart" in denied["9"].lower()
+
+
+def test_unjudged_and_partly_configured_runs_are_written(tmp_path: Path) -> None:
+    shapes = [{"experiment": "divergence", "variants": ["branch_long"]}, {"experiment": "banks", "variants": ["bank_load"]}]
+    experiment = micro_tables.make(tmp_path / "micro", 1, shapes=shapes, variants=["branch_long", "bank_load"])
+    write(experiment, ["md"])
+    text = Path(experiment.paths.report("micro", "md")).read_text(encoding="utf-8")
+    assert "the claims were not judged" in text and "is not part of this run's configuration" in text
+    assert "## 8" not in text and text.count("../figures/") == len(figure_names("micro", experiment.root))
+
+
+def test_the_only_table_of_noise_is_the_one_of_the_pair(tmp_path: Path) -> None:
+    """Without a group, the noise floor is that of the experiment which has the A/A pair."""
+    results = Results(micro_tables.make(tmp_path / "micro", 1))
+    assert results.experiment.main_group == "banks"
+    own, alignment, banks = (results.noise_floor("hot", g).number for g in (None, "alignment", "banks"))
+    assert own == alignment != banks
