@@ -104,3 +104,9 @@ rule all:
     default_target: True
     input:
         [finished(run) for run in RUNS],
+
+
+for each in workflow.rules:  # on the console a job is one short line, not the lists of its files
+    values = [f"{{wildcards.{name}}}" for name in sorted(each.wildcard_names - {"run"}, reverse=True)]
+    where = ["({wildcards.run})"] if "run" in each.wildcard_names else []
+    each.message = " ".join([each.name, *values, *where])

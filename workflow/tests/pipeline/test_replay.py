@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -29,7 +30,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A finished replay in all formats."""
     project = copy_project(tmp_path_factory.mktemp("first"))
     project.configure(report={"formats": FORMATS}, paper=None)
-    project.snakemake("all", env={"LC_ALL": "C.UTF-8"})
+    (project.root.parent / "said").write_text(project.snakemake("all", env={"LC_ALL": "C.UTF-8"}), encoding="utf-8")
     return project
 
 
@@ -49,6 +50,16 @@ def test_says_in_its_first_lines_that_it_is_a_replay(first: Project) -> None:
     lines = first.path("results/mine/transpose/report/transpose.md").read_text(encoding="utf-8").splitlines()
     head = " ".join([line for line in lines if line][:3])
     assert "Replay" in head and QUICK.name in head and "Nothing was measured" in head
+
+
+def test_a_job_is_one_short_line_on_the_console(first: Project) -> None:
+    lines = (first.root.parent / "said").read_text(encoding="utf-8").splitlines()
+    root = str(first.root)  # pytest's folders have long names
+    assert max(len(line.replace(root, "")) for line in lines) <= 120, max(lines, key=len)
+    jobs = [line for line in lines if line.startswith("Job ") and not line.startswith("Job stats")]
+    assert len(jobs) == len([line for line in lines if line.startswith("Finished jobid:")]) > 10
+    assert any(re.fullmatch(r"Job \d+: build_tiled", line) for line in jobs)
+    assert any(line.endswith("resolve_config (results/mine/transpose)") for line in jobs)
 
 
 def test_makes_every_table_figure_and_report(first: Project) -> None:
