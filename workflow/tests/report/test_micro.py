@@ -10,8 +10,9 @@ import pytest
 from report import micro_tables
 from report.conftest import sections
 from transpose_study.report import figure_names, write
+from transpose_study.report.texts import ENGLISH, Language
 from transpose_study.report.values import Results
-from transpose_study.report.verdicts import DOES_NOT_HOLD, HOLDS, NOT_MEASURED
+from transpose_study.report.verdicts import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, _compared
 from transpose_study.report.wording import number
 
 FIGURE = re.compile(r"(?<![\w.])\d[\d\u202f]*(?:\.\d+)?(?!\w)")
@@ -110,3 +111,16 @@ def test_the_only_table_of_noise_is_the_one_of_the_pair(tmp_path: Path) -> None:
     assert results.experiment.main_group == "banks"
     own, alignment, banks = (results.noise_floor("hot", g).number for g in (None, "alignment", "banks"))
     assert own == alignment != banks
+
+
+@pytest.mark.parametrize(
+    ("condition", "threshold", "shown"),
+    [
+        ("cycles_per_access[a] / cycles_per_access[b] = 2 ± 0.2", "= 2 ± 0.2", "latency"),
+        ("warp_instructions[a] > warp_instructions[b]", "> 7", "latency: `warp_instructions`"),
+        ("occupancy[a] <= occupancy[b] / 2 and speedup[a, b] > 1.01", "> 1.01", "latency: `speedup`"),
+    ],
+)
+def test_a_comparison_is_named_by_its_words_and_by_the_quantity_that_decided(condition: str, threshold: str, shown: str) -> None:
+    row = {"condition": condition, "threshold": threshold, "says": "latency", "says_zh": ""}
+    assert Language(ENGLISH).render(_compared(row, named=True)) == shown

@@ -179,9 +179,17 @@ def _ends(rows: Sequence[Row]) -> list[Row]:
 
 
 def _compared(row: Row, *, named: bool) -> Part:
-    """The quantity that a comparison measures, without its kernels; with the part's own words where a claim has several."""
-    measure = f"`{_KERNELS.sub('', _CONDITION.split(row['condition'], maxsplit=1)[0])}`"
-    return text("{what}: {measure}", what=_said(row, "says"), measure=measure) if named else measure
+    """The quantity that a comparison measures, without its kernels; with the part's own words where a claim has several.
+
+    A formula of several quantities is left to the words, where there are any.
+    """
+    clauses = row["condition"].split(" and ")
+    clause = next((c for c in clauses if c.endswith(row["threshold"])), clauses[0])  # the one that decided
+    quantity = _KERNELS.sub("", _CONDITION.split(clause, maxsplit=1)[0])
+    measure = f"`{quantity}`"
+    if not named:
+        return measure
+    return text("{what}: {measure}", what=_said(row, "says"), measure=measure) if quantity.isidentifier() else text("{what}", what=_said(row, "says"))
 
 
 def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
