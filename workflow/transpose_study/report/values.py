@@ -138,7 +138,8 @@ class Results:
             unit, words = _TIMING.get(column, ("ratio", "figure of {cell}"))
             name = text(words, cell=self.label(cell))
         found = self.rows("timings", cell, cache_mode=mode)
-        return _amount(found, column, unit, name, self._unconfigured(cell, mode), f"tables/timings.csv: {self._place(cell)}, {mode}: {column}")
+        absent = "" if found else self._unconfigured(cell, mode)
+        return _amount(found, column, unit, name, absent, f"tables/timings.csv: {self._place(cell)}, {mode}: {column}")
 
     def status(self, cell: Cell, mode: str = "hot") -> tuple[str, str]:
         """Status and reason of a cell in the timings."""
@@ -156,7 +157,7 @@ class Results:
         unit = found[0]["unit"] if found else ""
         name = text("{quantity} of {cell}", quantity=f"`{quantity}`", cell=self.label(cell))
         origin = f"tables/counters.csv: {self._place(cell)}: {quantity}, {column}"
-        return _amount(found, column, unit, name, self._unconfigured(cell, ""), origin)
+        return _amount(found, column, unit, name, "" if found else self._unconfigured(cell, ""), origin)
 
     def predicted(self, cell: Cell, quantity: str) -> Amount:
         """What was predicted for a cell (``tables/predictions.csv``)."""
