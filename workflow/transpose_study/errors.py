@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 
 class StudyError(Exception):
@@ -18,6 +20,9 @@ class StudyError(Exception):
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.what, self.where, self.hint = what, where, hint
         super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), where=self.where, hint=self.hint), (self.what,)
 
     def __str__(self) -> str:
         text = self.what

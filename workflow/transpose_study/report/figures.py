@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transpose_study import parallel
 from transpose_study.errors import StudyError, nearest
 from transpose_study.experiment import Experiment
 from transpose_study.progress import Log
@@ -74,19 +75,26 @@ def draw(experiment: Experiment, log: Log | None = None) -> None:
     study, root = experiment.study.name, experiment.root
     results = Results(experiment)
     source = source_of(results.table("timings"))
-    path = figure_file(study, root)
+    path, declared = figure_file(study, root), declared_figures(study, root)
+    wanted: list[tuple[str, str]] = []
     for code in _drawn(experiment.config.paper.language):
         if not fonts.available(code):
             if log:
                 log.note(f"no figures in {code}: {fonts.MISSING} ({fonts.HINT})")
             continue
-        language = Language.of(code, study, root)
+        wanted += [(name, code) for name in declared]
+    for name, options in declared.items():
+        if options["kind"] not in charts.KINDS:
+            raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
+    languages = {code: Language.of(code, study, root) for _, code in wanted}
+
+    def draw_one(figure: tuple[str, str]) -> None:
+        name, code = figure
         style.use(code)
-        for name, options in declared_figures(study, root).items():
-            if options["kind"] not in charts.KINDS:
-                raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
-            figure = charts.KINDS[options["kind"]](Drawing(results, language, options))
-            svg, png = (experiment.paths.figure(name, f"{language.suffix}{k}") for k in ("svg", "png"))
-            style.save(figure, svg, png, source)
-            if log:
-                log.note(f"drew {name}, {code}")
+        options, language = declared[name], languages[code]
+        svg, png = (experiment.paths.figure(name, f"{language.suffix}{k}") for k in ("svg", "png"))
+        style.save(charts.KINDS[options["kind"]](Drawing(results, language, options)), svg, png, source)
+
+    for (name, code), _ in zip(wanted, parallel.each(draw_one, wanted), strict=True):
+        if log:
+            log.note(f"drew {name}, {code}")

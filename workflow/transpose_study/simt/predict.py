@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transpose_study import parallel
 from transpose_study.errors import StudyError
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log, Progress
@@ -74,19 +75,23 @@ def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:
     cells = list(plan.cells())
     rows: list[dict[str, Any]] = []
     progress = Progress(log, "predict", len(cells))
-    for number, cell in enumerate(cells):
-        _, reason = plan.refusal(cell)
-        if reason:
-            rows.append(plan.study.key(cell) | {"reason": reason})
-        else:
-            found = predict_cell(plan.study, cell, plan.kernel(cell), plan.compute_capability, plan.peak_gb_s)
-            rows += [plan.study.key(cell) | {"quantity": p.quantity, "value": p.value, "unit": p.unit, "reason": p.reason} for p in found]
+    for number, found in enumerate(parallel.each(lambda cell: _predicted(plan, cell), cells)):
+        rows += found
         progress.update(number + 1)
     write_csv(plan.paths.predicted, [*plan.study.key_columns, *COLUMNS], _sorted(plan.study, rows, "quantity"))
     banks = _sorted(plan.study, _banks(plan, cells), "access")
     write_csv(plan.paths.predicted_banks, [*plan.study.key_columns, *BANK_COLUMNS], banks)
     checked = check_cells(plan, list(plan.edge_cells()), cells, log)
     write_csv(plan.paths.predicted_check, [*plan.study.key_columns, *emulate.COLUMNS], _sorted(plan.study, checked, "status"))
+
+
+def _predicted(plan: Plan, cell: Cell) -> list[dict[str, Any]]:
+    """A cell's rows of ``predicted.csv``: one a quantity, or one with the reason why there is none."""
+    key, (_, reason) = plan.study.key(cell), plan.refusal(cell)
+    if reason:
+        return [key | {"reason": reason}]
+    found = predict_cell(plan.study, cell, plan.kernel(cell), plan.compute_capability, plan.peak_gb_s)
+    return [key | {"quantity": p.quantity, "value": p.value, "unit": p.unit, "reason": p.reason} for p in found]
 
 
 def _banks(plan: Plan, cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -135,9 +140,14 @@ def check_cells(plan: Plan, small: Sequence[Cell], large: Sequence[Cell], log: L
     rows = []
     work = [(cell, True) for cell in small] + [(cell, False) for cell in large]
     progress = Progress(log, "check without a GPU", len(work))
-    for number, (cell, results) in enumerate(work):
-        status, reason = plan.refusal(cell)
-        verdict = {"status": status, "reason": reason} if status else emulate.check_cell(plan.study, cell, plan.kernel(cell), results)
+
+    def check(task: tuple[Cell, bool]) -> dict[str, Any]:
+        status, reason = plan.refusal(task[0])
+        if status:
+            return {"status": status, "reason": reason}
+        return emulate.check_cell(plan.study, task[0], plan.kernel(task[0]), task[1])
+
+    for number, ((cell, _), verdict) in enumerate(zip(work, parallel.each(check, work), strict=True)):
         if verdict["status"] in ("wrong", "failed"):
             log.say(f"{plan.study.cell_name(cell)}: {verdict['status']}: {verdict['reason'].splitlines()[0]}")
         rows.append(plan.study.key(cell) | {c: verdict.get(c, "") for c in emulate.COLUMNS})
