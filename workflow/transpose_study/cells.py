@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from transpose_study.expressions import names_in
@@ -73,7 +74,7 @@ class Variant:
     shared_bytes: str | int = 0
     observes: tuple[Observation, ...] = ()
 
-    @property
+    @cached_property
     def code_axes(self) -> tuple[str, ...]:
         """The axes that select code: those its macros are made of. The others it takes are values of a launch."""
         used = frozenset().union(*(names_in(e) for e in self.macros.values())) if self.macros else frozenset()

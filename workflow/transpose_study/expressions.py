@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 _LIMIT = 2**128  # far above any size; keeps 9**9**9 from hanging the parser
 
 
+@cache
 def names_in(text: str | int) -> frozenset[str]:
     """Return the axis names that an expression uses (function names excluded)."""
     try:

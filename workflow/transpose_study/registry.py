@@ -15,8 +15,8 @@ import numpy as np
 
 from transpose_study import expressions
 from transpose_study.cells import POINTERS, Axis, Cell, Geometry, Kernel, Reference, Value, Values, Variant
-from transpose_study.errors import StudyError, nearest
 from transpose_study.entries import matrix_references, read_references, read_variant
+from transpose_study.errors import StudyError, nearest
 from transpose_study.records import digest_of, read_yaml
 from transpose_study.sources import normalised_source
 

@@ -33,13 +33,13 @@ def test_a_study_of_other_axes_is_checked_timed_observed_and_profiled(live_proje
     values: dict[tuple[str, ...], list[float]] = {}
     for row in read_csv(project.run_folder / "raw/counters/banks.csv"):
         if row["value"]:
-            values.setdefault((row["variant"], row["width"], row["stride"], row["bytes"], row["pitch"], row["quantity"]), []).append(float(row["value"]))
-    latency = {s: min(values["bank_latency", "4", s, "", "", "cycles_per_access"]) for s in ("1", "2", "33")}
+            values.setdefault((row["variant"], row["width"], row["stride"], row["quantity"]), []).append(float(row["value"]))
+    latency = {s: min(values["bank_latency", "4", s, "cycles_per_access"]) for s in ("1", "2", "33")}
     assert latency["1"] == latency["33"] < latency["2"] < 2 * latency["1"]  # gcd(stride, 32) ways; the second costs little
     warps = 4096 * 8
     for width in (4, 16):
         phases = width // 4  # of 32 or 8 lanes; at stride 2, two lanes of each meet in every bank
-        ideal = values["bank_store", str(width), "2", "", "", "shared_wavefronts_ideal"]
-        exact = values["bank_store", str(width), "2", "", "", "shared_wavefronts_exact"]
+        ideal = values["bank_store", str(width), "2", "shared_wavefronts_ideal"]
+        exact = values["bank_store", str(width), "2", "shared_wavefronts_exact"]
         assert exact[0] - ideal[0] == warps * (64 + 1) * phases, (width, exact, ideal)  # 64 stores, and one load of what they wrote
-    assert min(values["allocation", "", "", "", "", "alignment_bytes"]) % 256 == 0
+    assert min(values["allocation", "", "", "alignment_bytes"]) % 256 == 0

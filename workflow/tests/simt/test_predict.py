@@ -16,10 +16,11 @@ from transpose_study.gpu import toolchain
 from transpose_study.gpu.compile import build_kernels
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
+from transpose_study.records import read_csv
 from transpose_study.registry import Study
 from transpose_study.simt.predict import predict_run
 
-RECORDED = [ROOT / "workflow/tests/material/nvidia-h200-quick.crate.zip", *sorted((ROOT / "results/archive").glob("*.crate.zip"))]
+RECORDED = [ROOT / "workflow/tests/material/nvidia-h200-quick.crate.zip", *sorted((ROOT / "results/archive").rglob("*.crate.zip"))]
 
 # What depends on code, geometry and limits alone and is counted without noise: equal in every cell.
 EXACT = {
@@ -30,7 +31,10 @@ EXACT = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=RECORDED, ids=lambda p: p.name)
+LATER = {"global_lines", "threads_per_instruction"}  # exact as well; the first runs did not read them
+
+
+@pytest.fixture(scope="module", params=RECORDED, ids=lambda p: f"{p.parent.name}/{p.name}")
 def run(request, tmp_path_factory):
     """A recorded run, predicted and aggregated anew from its own build outputs and raw data."""
     folder = tmp_path_factory.mktemp("run")
@@ -52,14 +56,17 @@ def predictions(run):
 
 
 def test_every_count_is_predicted_to_the_last_unit(run, predictions):
-    rows = predictions[predictions.quantity.isin(EXACT)]
-    assert set(rows.quantity) == EXACT
+    rows = predictions[predictions.quantity.isin(EXACT | LATER)]
+    assert set(rows.quantity) == EXACT | LATER
     measured = rows.dropna(subset=["measured"])
     off = measured[measured.predicted != measured.measured]
     assert off.empty, off.to_string()
     assert measured.note.str.startswith("exact").all()
-    cells = sum(not run.study.cell_refusal(c) and not c.variant.driver_copy for g in run.groups for c in run.cells(g))
-    assert (measured.groupby("quantity").size() == cells).all()
+    checked = {tuple(r[k] for k in run.study.key_columns) for r in read_csv(run.paths.check) if r["status"] == "ok"}  # on the GPU
+    cells = [c for g in run.groups for c in run.cells(g) if tuple(map(str, run.study.key(c).values())) in checked and not c.variant.no_kernel]
+    counts = measured.groupby("quantity").size()
+    assert (counts[sorted(EXACT)] == len(cells)).all()
+    assert set(counts.reindex(sorted(LATER)).fillna(0)) <= {0, len(cells)}
 
 
 def test_store_sectors_are_exact_where_a_request_touches_four_and_close_elsewhere(predictions):
@@ -73,14 +80,36 @@ def test_store_sectors_are_exact_where_a_request_touches_four_and_close_elsewher
     assert off.quantile(0.95) <= 0.005 and off.max() <= 0.01
 
 
+def test_strided_store_sectors_are_within_half_a_per_cent_over_the_launches_of_the_archived_runs():
+    """One launch at 1024 x 1024 strays by 0.6 % (standard deviation) to either side, so single means do not tell: all launches do."""
+    values = []
+    for path in sorted((ROOT / "results/archive").rglob("nvidia-h200-2*.crate.zip")):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if re.fullmatch(r"raw/counters/\d+x\d+\.csv", name):
+                    table = pd.read_csv(archive.open(name), dtype={"value": float}, low_memory=False)
+                    values.append(table[(table.quantity == "global_store_sectors") & (table.variant == "naive_read_coalesced")])
+    launches = pd.concat(values)
+    predicted = launches.rows * ((launches.cols + 31) // 32) * 32  # a sector a lane
+    even = launches.cols % 32 == 0
+    launches, predicted = launches[even], predicted[even]
+    off = (launches.value / predicted - 1).groupby([launches.rows, launches.cols, launches.block_rows])
+    assert off.size().min() >= 2 and off.ngroups == 7 * 4
+    assert off.mean().abs().max() <= 0.005
+
+
 def test_opcode_mix_is_exact(run):
     mix = pd.read_csv(run.paths.table("instructions"))
     assert len(mix) > 100 and (mix.predicted == mix.measured).all() and (mix.note == "exact").all()
+    if run.study.name != "transpose":
+        return
     one = mix[(mix.variant == "tiled_padded") & (mix.block_rows == 8) & (mix.rows == 4096) & (mix.cols == 4096)].set_index("opcode")
     assert one.predicted_per_warp["LDG"] == 4 and one.predicted_per_warp["BAR"] == 1
 
 
-def test_compulsory_traffic_is_a_matrix_each_way(predictions):
+def test_compulsory_traffic_is_a_matrix_each_way(run, predictions):
+    if run.study.name != "transpose":
+        pytest.skip("matrices are the transpose study's")
     rows = predictions[predictions.quantity.isin(["compulsory_dram_read_bytes", "compulsory_dram_write_bytes"])]
     matrix = rows.rows * rows["cols"] * 4
     assert ((rows.predicted >= matrix) & (rows.predicted < matrix + 32)).all()

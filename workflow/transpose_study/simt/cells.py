@@ -207,9 +207,10 @@ def _occupancy(study: Study, cell: Cell, record: Mapping[str, Any], compute_capa
         "resident_blocks_per_sm": "blocks",
         "theoretical_occupancy_pct": "%",
     }
-    shared = Prediction("shared_bytes", int(record["shared_bytes"]) + study.dynamic_shared_bytes(cell), "bytes")
+    shared_bytes = int(record["shared_bytes"]) + study.dynamic_shared_bytes(cell)
+    shared = Prediction("shared_bytes", shared_bytes, "bytes")
     try:
-        found = residency(limits_of(compute_capability), threads, int(record["registers"]), int(record["shared_bytes"]) + study.dynamic_shared_bytes(cell))
+        found = residency(limits_of(compute_capability), threads, int(record["registers"]), shared_bytes)
     except StudyError as error:
         return [shared, *(Prediction(n, None, u, str(error)) for n, u in names.items())]
     values = {n: getattr(found, n, None) for n in names}
