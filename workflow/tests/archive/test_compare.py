@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -192,3 +193,11 @@ def test_axes_are_those_of_the_study(tmp_path: Path) -> None:
         code = "\n".join(line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines())
         assert '"block_rows' not in code and '"rows"' not in code and '"cols"' not in code, path.name
     assert synthetic.ROOT == ROOT
+
+
+def test_archives_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    names = []
+    for folder in ("archive", "earlier", "later"):
+        (tmp_path / folder).mkdir()
+        names.append(str(shutil.copy(QUICK, tmp_path / folder / "card.crate.zip")))
+    assert [s.label for s in open_sides([*names, names[0]])] == ["card", "earlier-card", "later-card", "card-2"]

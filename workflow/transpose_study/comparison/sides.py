@@ -226,12 +226,24 @@ def open_sides(names: Sequence[str], root: Path = Path()) -> list[Side]:
     if len(studies) > 1:
         told = ", ".join(f"{s.label} of {s.study}" for s in sides)
         raise StudyError(f"they are runs of different studies: {told}", where="configuration, key compare")
+    _tell_apart(sides)
+    return sides
+
+
+def _tell_apart(sides: Sequence[Side]) -> None:
+    """Sides of one name get that of their folder before it (``earlier-nvidia-h200-...``), and a number where that is the same too."""
+    for label in {s.label for s in sides}:
+        alike = [s for s in sides if s.label == label]
+        folders = [Path(s.source).parent.name for s in alike]
+        if len(alike) > 1 and len(set(folders)) > 1:
+            usual = "archive"  # where archives lie: what is named by it needs no further word
+            for side, folder in zip(alike, folders, strict=True):
+                side.label = label if folder in ("", usual) else f"{folder}-{label}"
     labels: dict[str, int] = {}
     for side in sides:
         labels[side.label] = labels.get(side.label, 0) + 1
         if labels[side.label] > 1:
             side.label += f"-{labels[side.label]}"
-    return sides
 
 
 def _open(name: str, root: Path) -> Side:

@@ -178,6 +178,6 @@ def load_record(paths: RunPaths, architecture: str, kernel: str) -> dict[str, An
         raise StudyError(
             "is missing or is not the one its build record describes",
             where=str(cubin),
-            hint=f"build it anew: snakemake --cores 1 --forcerun build_{record['variant']}",
+            hint=f"build it anew: snakemake --cores 1 --forcerun build_{record['variant']} (build_{record['variant']}_STUDY in a further study)",
         )
     return record
