@@ -12,7 +12,7 @@ from snakemake.utils import min_version
 min_version("9.19")
 
 try:
-    from transpose_study.config import check_files
+    from transpose_study.config import check_files, study_of
     from transpose_study.errors import StudyError
     from transpose_study.experiment import Experiment
     from transpose_study.report.figures import figure_names
@@ -25,7 +25,10 @@ except StudyError as error:
     raise WorkflowError(str(error)) from None
 
 
-configfile: "config/config.yaml"
+if config.get("study") in (None, study_of("config/config.yaml")):  # a file of another study (--configfile) stands by itself
+
+    configfile: "config/config.yaml"
+
 
 # The rules call `transpose-study`, which pip put beside this Python whether or not its environment is activated.
 os.environ["PATH"] = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]

@@ -144,6 +144,12 @@ def check_files(paths: Iterable[Path | str]) -> None:
             raise StudyError("holds no keys", where=path)
 
 
+def study_of(path: Path | str) -> str:
+    """The study that a configuration file is about."""
+    data = read_yaml(Path(path)) if Path(path).exists() else None
+    return str((data if isinstance(data, dict) else {}).get("study", Config.model_fields["study"].default))
+
+
 def parse(data: Mapping[str, Any], *, where: str = "configuration") -> Config:
     """Validate ``data``; every mistake is named with its key, and a misspelt key with the nearest known one."""
     try:
