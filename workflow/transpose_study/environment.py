@@ -45,20 +45,20 @@ def describe(settings: Mapping[str, Any], run: Path, log: Log, root: Path = Path
     log.note(f"environment of {environment['gpu']['name']}")
 
 
-def facts_here(device: Device, toolchain: str) -> dict[str, Any]:
+def facts_here(device: Device, build: Mapping[str, Any]) -> dict[str, Any]:
     """What environment.json would say of this machine before anything is measured; a compiler or ncu that is missing is None."""
     from transpose_study.gpu import ncu
     from transpose_study.gpu import toolchain as tools
     from transpose_study.gpu.telemetry import Telemetry
 
     try:
-        compiler = tools.find(toolchain, device.driver_cuda).version
+        compiler = tools.find(build["toolchain"], device.driver_cuda).version
     except StudyError:
         compiler = None
     program = ncu.find_ncu()
     return {
         "gpu": {**device.as_dict(), **Telemetry(device.uuid).facts()},
-        "compiler": {"nvcc": compiler},
+        "compiler": {"nvcc": compiler, "flags": list(build["flags"])},
         "ncu": ncu.version(program) if program else None,
         "python": platform.python_version(),
         "packages": _packages(),

@@ -4,7 +4,6 @@ import csv
 from pathlib import Path
 
 import pytest
-import yaml
 from live_run import STANDIN
 from projects import ROOT
 from transpose_study.analysis.diagnose import facts_of, find_row, judge

@@ -117,7 +117,7 @@ def _lay_out(container: Container, work: Path, *, installed: bool) -> None:
 
 
 def _told(archived: dict[str, Any], device: Device, settings: dict[str, Any]) -> list[str]:
-    here = facts_here(device, settings["build"]["toolchain"])
+    here = facts_here(device, settings["build"])
     return _listed("this machine differs from the archive's:", differences([archived, here]))
 
 
