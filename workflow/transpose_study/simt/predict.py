@@ -95,14 +95,9 @@ def _predicted(plan: Plan, cell: Cell) -> list[dict[str, Any]]:
 
 
 def _banks(plan: Plan, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """The bank picture of each kernel at the first shape that it can run, one row a lane of its load and of its store."""
+    """The bank picture of each kernel, one row a lane of its load and of its store."""
     rows: list[dict[str, Any]] = []
-    done: set[str] = set()
-    for cell in cells:
-        name = plan.study.kernel_name(cell)
-        if name in done or plan.refusal(cell)[1]:
-            continue
-        done.add(name)
+    for cell in _pictured(plan, cells):
         try:
             kernel = plan.kernel(cell)
             picture = bank_picture(kernel.program, launch_of(plan.study, cell, kernel.program))
@@ -120,6 +115,19 @@ def _banks(plan: Plan, cells: Sequence[Cell]) -> list[dict[str, Any]]:
             for lane, (row, bank) in enumerate(words):
                 rows.append(plan.study.key(cell) | common | {"lane": lane, "bank_row": row, "bank": bank})
     return rows
+
+
+def _pictured(plan: Plan, cells: Sequence[Cell]) -> list[Cell]:
+    """For each kernel the cell that pictures it: the last one of the first group that it can run in.
+
+    Axes are configured from small to large, so that a tile whose width is an argument is shown at its widest.
+    """
+    chosen: dict[str, Cell] = {}
+    for cell in cells:
+        name = plan.study.kernel_name(cell)
+        if (name not in chosen or chosen[name].group == cell.group) and not plan.refusal(cell)[1]:
+            chosen[name] = cell
+    return list(chosen.values())
 
 
 def check_group(settings: Mapping[str, Any], run: Path, log: Log) -> int:
