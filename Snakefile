@@ -68,6 +68,7 @@ def finished(run):
 
 
 wildcard_constraints:
+    architecture="|".join({e.architecture: None for e in EXPERIMENTS}),
     run="|".join(map(re.escape, RUNS)),
     group="|".join(re.escape(g) for e in EXPERIMENTS for g in e.groups),
     batch="|".join({re.escape(b): None for e in EXPERIMENTS for b in e.batches}),

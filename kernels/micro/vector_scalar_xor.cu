@@ -5,7 +5,8 @@
 // The formula is right, but each vector takes four 4-byte accesses.
 // Access pattern: lane i reads words 4 v .. 4 v + 3 of row i, one at a time.
 // Counters: 4 times the instructions of vector_xor. Column reads 1 wavefront each, 4 a vector, as many as vector_xor.
-// Row writes conflict: word k of the 8 vectors of each of 4 rows, 4 ways.
+// Row writes 1 wavefront each, 4 a vector: of (4 v + k) ^ row, the bank, the upper three bits tell the 8 vectors apart and the
+// lower two the 4 neighbouring rows.
 // Preconditions: blocks of 256 threads.
 
 #include "vector.cuh"

@@ -2,12 +2,17 @@
 # one GPU that the profile grants (`resources: gpu=1`).
 
 
+def harness(experiment):
+    """The cubin of the measuring program's own kernels, for the experiment's architecture."""
+    return str(experiment.paths.kernel(experiment.architecture, "harness", "cubin"))
+
+
 rule build_harness:
     """Compile the measuring program's own kernels."""
     output:
-        MAIN.paths.kernel(MAIN.architecture, "harness", "cubin").as_posix().replace(MAIN_RUN, "{run}", 1),
+        "{run}/build/sm_{architecture}/harness.cubin",
     log:
-        "{run}/logs/build_harness.log",
+        "{run}/logs/build_harness_{architecture}.log",
     params:
         settings=lambda w: RUNS[w.run].harness_settings(),
     shell:
@@ -18,7 +23,7 @@ rule check_group:
     """Compare every kernel's output bit for bit, at this shape and at the edge shapes."""
     input:
         kernels=lambda w: RUNS[w.run].kernel_records(w.group),
-        harness=rules.build_harness.output,
+        harness=lambda w: harness(RUNS[w.run]),
     output:
         "{run}/raw/check/{group}.csv",
     log:
@@ -35,7 +40,7 @@ rule time_group:
     """Sample every checked kernel of one shape, hot and cold, over several fresh processes."""
     input:
         kernels=lambda w: RUNS[w.run].kernel_records(w.group),
-        harness=rules.build_harness.output,
+        harness=lambda w: harness(RUNS[w.run]),
         check="{run}/raw/check/{group}.csv",
     output:
         "{run}/raw/timing/{group}.csv",
@@ -53,7 +58,7 @@ rule profile_group:
     """Read one batch of hardware counters of one shape with ncu."""
     input:
         kernels=lambda w: RUNS[w.run].kernel_records(w.group),
-        harness=rules.build_harness.output,
+        harness=lambda w: harness(RUNS[w.run]),
         check="{run}/raw/check/{group}.csv",
     output:
         "{run}/raw/counters/parts/{group}.{batch}.csv",

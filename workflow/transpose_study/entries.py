@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transpose_study import expressions
-from transpose_study.cells import POINTERS, Observation, Reference, Variant
+from transpose_study.cells import POINTERS, Axis, Observation, Reference, Variant
 from transpose_study.errors import StudyError, nearest
 
 if TYPE_CHECKING:
@@ -16,7 +16,11 @@ KEYS = {
     "title", "origin", "source", "computes", "arguments", "takes", "block", "grid", "macros", "requires", "driver_copy", "allocates",
     "elements", "input_elements", "bytes", "shared_bytes", "observes",
 }  # fmt: skip
-_KINDS: dict[str, type] = {"takes": list, "requires": list, "macros": dict, "arguments": list, "observes": dict}
+_KINDS: dict[str, type] = {
+    "takes": list, "requires": list, "macros": dict, "arguments": list, "observes": dict, "driver_copy": bool,
+    "source": str, "title": str, "origin": str,
+}  # fmt: skip
+KIND_NAMES = {list: "list", dict: "mapping", bool: "choice of true and false", str: "text"}
 INDEX = "i"  # in an index expression: the number of the output element
 
 
@@ -30,10 +34,20 @@ def known_keys(spec: Any, known: Iterable[str], where: str) -> dict[str, Any]:
     return spec
 
 
-def matrix_references(group_axes: tuple[str, ...]) -> dict[str, dict[str, str | int]]:
+def read_axis(name: str, spec: Any, path: str) -> Axis:
+    """One entry of ``axes``."""
+    where, kinds = f"{path}, axis {name}", {"meaning": str, "unit": str, "tag": str, "value": (int, str), "itemsize": int, "words": bool}
+    for key, value in known_keys(spec, kinds, where).items():
+        if not isinstance(value, kinds[key]):
+            raise StudyError(f"{key} cannot be {value!r}", where=where)
+    if spec.get("itemsize", 1) < 1:
+        raise StudyError(f"itemsize is {spec['itemsize']}; it must be at least 1", where=where)
+    return Axis(name=name, **spec)
+
+
+def matrix_references(group_axes: Sequence[str]) -> dict[str, Reference]:
     """The references of a registry that names none (as older ones do): two group axes are the rows and columns of a matrix."""
-    copy: dict[str, dict[str, str | int]] = {"copy": {"period": 1, "step": 0}}
-    return copy | ({"transpose": {"period": group_axes[0], "step": group_axes[1]}} if len(group_axes) == 2 else {})
+    return {"copy": Reference(1, 0)} | ({"transpose": Reference(*group_axes)} if len(group_axes) == 2 else {})
 
 
 def read_references(data: Mapping[str, Any], path: str) -> dict[str, Reference]:
@@ -43,6 +57,8 @@ def read_references(data: Mapping[str, Any], path: str) -> dict[str, Reference]:
         where = f"{path}, reference {name}"
         if set(known_keys(spec, ("period", "step"), where)) != {"period", "step"}:
             raise StudyError("has the two keys period and step: out[i] is in[(i % period) * step + i // period]", where=where)
+        for part in spec.values():
+            expressions.parse(part, where=where)
         references[str(name)] = Reference(spec["period"], spec["step"])
     return references
 
@@ -55,11 +71,13 @@ def read_variant(study: Study, name: str, spec: Any) -> Variant:
         raise StudyError("a variant's name is the kernel's name: letters, digits and _ only", where=where)
     for key, kind in _KINDS.items():
         if not isinstance(spec.get(key, kind()), kind):
-            raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=where)
+            raise StudyError(f"{key} is no {KIND_NAMES[kind]} (got {spec[key]!r})", where=where)
     takes = tuple(spec.get("takes", ()))
-    for axis in takes:
-        if axis not in study.axes:
+    for number, axis in enumerate(takes):
+        if not isinstance(axis, str) or axis not in study.axes:
             raise StudyError(f"takes the unknown axis {axis!r}; {nearest(str(axis), study.axes)}", where=where)
+        if axis in study.group_axes or axis in takes[:number]:
+            raise StudyError(f"takes the axis {axis} {'twice' if axis in takes[:number] else 'of its group, which every variant has'}", where=where)
     driver_copy = bool(spec.get("driver_copy", False))
     if driver_copy + ("source" in spec) + ("allocates" in spec) != 1:
         raise StudyError("give one of source: FILE.cu, driver_copy: true, allocates: BYTES", where=where)
@@ -73,8 +91,8 @@ def read_variant(study: Study, name: str, spec: Any) -> Variant:
                 raise StudyError(f"{key} must be a list of one to three expressions", where=where)
     requires = tuple(spec.get("requires", ()))
     for condition in requires:
-        if not isinstance(condition, dict) or set(condition) != {"holds", "why"}:
-            raise StudyError("each entry of requires has the two keys holds and why", where=where)
+        if not isinstance(condition, dict) or set(condition) != {"holds", "why"} or not isinstance(condition["why"], str):
+            raise StudyError("each entry of requires has the two keys holds and why, a text", where=where)
     computes, reference = _reference(study, spec, where)
     variant = Variant(
         name=name,
@@ -97,6 +115,8 @@ def read_variant(study: Study, name: str, spec: Any) -> Variant:
         shared_bytes=spec.get("shared_bytes", 0),
         observes=_observations(spec.get("observes", {}), where),
     )
+    if variant.observes and variant.driver_copy:
+        raise StudyError("is a copy by the driver, which observes nothing", where=where)
     if variant.observes and source and "observed" not in variant.arguments:
         raise StudyError("observes a quantity, so one of its arguments must be observed", where=where)
     _check_names(study, variant, where)
@@ -111,12 +131,14 @@ def _reference(study: Study, spec: Mapping[str, Any], where: str) -> tuple[str, 
     computes = str(spec.get("computes", names[-1] if names else INDEX))
     if computes in study.references:
         return computes, study.references[computes]
-    if INDEX not in expressions.names_in(computes):
+    if INDEX not in expressions.names_in(computes):  # nor where it is no expression at all
         raise StudyError(f"computes {computes!r}; {nearest(computes, names) if names else 'write an expression over i'}", where=where)
     return computes, Reference(index=computes)
 
 
 def _observations(data: Mapping[str, Any], where: str) -> tuple[Observation, ...]:
+    if len(data) > 1:
+        raise StudyError(f"observes {', '.join(map(str, data))}; there is one observed[0], so name one quantity", where=where)
     found = []
     for name, spec in data.items():
         known_keys(spec, ("unit", "per", "meaning"), f"{where}, key observes.{name}")
@@ -129,18 +151,23 @@ def _observations(data: Mapping[str, Any], where: str) -> tuple[Observation, ...
 def _check_names(study: Study, variant: Variant, where: str) -> None:
     """No expression may speak of an axis that the variant does not have."""
     allowed = {*study.group_axes, *variant.takes, "itemsize"}
-    sizes = [variant.allocates, variant.elements, variant.input_elements, variant.bytes, variant.shared_bytes]
+    sizes = [
+        variant.allocates, variant.input_elements, variant.shared_bytes,
+        study.elements if variant.elements is None else variant.elements, study.bytes_moved if variant.bytes is None else variant.bytes,
+    ]  # fmt: skip
     texts = [
         *variant.block, *variant.grid, *variant.macros.values(), *(r["holds"] for r in variant.requires),
         *(t for t in sizes if t is not None), *(a for a in variant.arguments if a not in POINTERS), *(o.per for o in variant.observes),
     ]  # fmt: skip
-    for text in texts:
+    reference = variant.reference
+    for text in [*texts, reference.period, reference.step]:
         _known(text, allowed, where)
-    if variant.reference.index:
-        _known(variant.reference.index, {*allowed, INDEX}, where)
+    if reference.index:
+        _known(reference.index, {*allowed, INDEX}, where)
 
 
-def _known(text: str | int, allowed: set[str], where: str) -> None:
+def _known(text: Any, allowed: set[str], where: str) -> None:
+    expressions.parse(text, where=where)
     unknown = sorted(expressions.names_in(text) - allowed)
     if unknown:
         raise StudyError(f"{unknown[0]!r} in the expression {text!r} is no axis of this variant; {nearest(unknown[0], allowed)}", where=where)

@@ -44,6 +44,16 @@ _COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 _LIMIT = 2**128  # far above any size; keeps 9**9**9 from hanging the parser
 
 
+def parse(text: Any, *, where: str = "") -> ast.expr:
+    """The tree of an expression; anything but a whole number or text that reads as one is a :class:`StudyError`."""
+    if isinstance(text, (str, int)):
+        try:
+            return ast.parse(str(text).strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+    raise StudyError(f"{text!r} is no expression", where=where, hint="write a whole number, or arithmetic such as ceil_div(cols, 32)") from None
+
+
 @cache
 def names_in(text: str | int) -> frozenset[str]:
     """Return the axis names that an expression uses (function names excluded)."""
@@ -119,11 +129,7 @@ def evaluate(text: str | int, names: Mapping[str, int], *, where: str = "") -> i
         except (TypeError, ValueError, ZeroDivisionError) as error:
             raise refuse(node, f"cannot be computed ({error})") from None
 
-    try:
-        tree = ast.parse(str(text).strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise StudyError(f"{text!r} is no expression", where=where, hint="write arithmetic such as ceil_div(cols, 32)") from None
-    return visit(tree.body)
+    return visit(parse(text, where=where))
 
 
 _ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {**FUNCTIONS, "min": np.minimum, "max": np.maximum, "where": np.where}

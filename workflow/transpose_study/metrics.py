@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from transpose_study.cells import Observation
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import digest_of, read_yaml
 from transpose_study.registry import Study
@@ -62,18 +63,32 @@ def study_file(root: Path, kind: str, study: str) -> Path:
 
 def study_metrics(root: Path, study: Study) -> dict[str, Batch]:
     """The metric batches of a study by name, what its kernels observe themselves among them."""
-    batches = load_metrics(study_file(root, "metrics", study.name))
-    return {n: _observed(b, study) if b.tool == "kernel" else b for n, b in batches.items()}
+    path = study_file(root, "metrics", study.name)
+    batches = load_metrics(path)
+    observed = sorted(v.name for v in study.variants.values() if v.observes)
+    if observed and not any(b.tool == "kernel" for b in batches.values()):
+        hint = "add to its batches: kernel: {meaning: what kernels observe themselves, tool: kernel}"
+        raise StudyError(f"has no batch that reads what {', '.join(observed)} observe{'s' * (len(observed) == 1)}", where=str(path), hint=hint)
+    return {n: _observed(b, study, batches) if b.tool == "kernel" else b for n, b in batches.items()}
 
 
-def _observed(batch: Batch, study: Study) -> Batch:
-    seen = {o.name: o for v in study.variants.values() for o in v.observes}
+def _observed(batch: Batch, study: Study, batches: Mapping[str, Batch]) -> Batch:
+    """The batch with the quantities that the registry names; one name has one unit, and is that of no other quantity."""
+    taken = {q.key for b in batches.values() for q in b.quantities}
+    seen: dict[str, Observation] = {}
+    for variant in study.variants.values():
+        for found in variant.observes:
+            where = f"{study.path}, variant {variant.name}, key observes.{found.name}"
+            if found.name in taken or found.name.endswith(COLD) or not found.name.isidentifier():
+                raise StudyError(f"must be letters, digits and _, with no {COLD} at its end, and be none of the counted quantities", where=where)
+            if seen.setdefault(found.name, found).unit != found.unit:
+                raise StudyError(f"its unit is {found.unit}, where another variant says {seen[found.name].unit}", where=where)
     quantities = [
         Quantity(name + end, o.unit, o.meaning + more, batch.name, OBSERVED, {})
         for name, o in seen.items()
         for end, more in (("", ""), (COLD, ", L2 displaced before"))
     ]
-    return Batch(batch.name, batch.meaning, batch.cache_control, (), tuple(quantities), batch.tool)
+    return replace(batch, sections=(), quantities=tuple(quantities))
 
 
 def load_metrics(path: Path) -> dict[str, Batch]:

@@ -8,7 +8,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+from transpose_study.errors import StudyError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,8 +35,12 @@ def each(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[
         yield from map(function, items)
         return
     _function, _items = function, items
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), initializer=_end_with_parent, initargs=(os.getpid(),)) as pool:
-        yield from pool.map(_call, range(len(items)), chunksize=max(1, len(items) // (8 * workers)))
+    try:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), initializer=_end_with_parent, initargs=(os.getpid(),)) as pool:
+            yield from pool.map(_call, range(len(items)), chunksize=max(1, len(items) // (8 * workers)))
+    except BrokenProcessPool:
+        hint = "too little memory is the usual reason; `taskset -c 0` before the command takes one core, and so one process"
+        raise StudyError(f"one of {workers} processes was killed", hint=hint) from None
 
 
 def _call(number: int) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from transpose_study import expressions
-from transpose_study.cells import POINTERS, Axis, Cell, Geometry, Kernel, Reference, Value, Values, Variant
-from transpose_study.entries import matrix_references, read_references, read_variant
+from transpose_study.cells import POINTERS, Cell, Geometry, Kernel, Reference, Value, Values, Variant
+from transpose_study.entries import INDEX, KIND_NAMES, matrix_references, read_axis, read_references, read_variant
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import digest_of, read_yaml
 from transpose_study.sources import normalised_source
@@ -52,11 +52,11 @@ class Study:
             raise StudyError(f"lacks {', '.join(sorted(missing))}", where=str(path))
         for key, kind in _SHAPES.items():
             if not isinstance(data.get(key, kind()), kind):
-                raise StudyError(f"{key} is no {'list' if kind is list else 'mapping'}", where=str(path))
+                raise StudyError(f"{key} is no {KIND_NAMES[kind]}", where=str(path))
         self.digest = digest_of(data)  # of everything but comments and white space
         self.name: str = str(data["study"])
         self.title: str = str(data.get("title", self.name))
-        self.axes = {str(n): self._axis(str(n), spec or {}) for n, spec in data["axes"].items()}
+        self.axes = {str(n): read_axis(str(n), spec or {}, str(path)) for n, spec in data["axes"].items()}
         self.group_axes, self._group_name = self._group(data["group"])
         self.elements: str | int = data["elements"]
         self.bytes_moved: str | int = data["bytes"]
@@ -64,8 +64,12 @@ class Study:
         for group in self.edge_groups:
             if not isinstance(group, dict) or set(group) != set(self.group_axes):
                 raise StudyError(f"each entry of edge_groups has the keys {', '.join(self.group_axes)}", where=str(path))
-        self.references = read_references(data.get("references", matrix_references(self.group_axes)), str(path))
-        self.arguments: tuple[str | int, ...] = tuple(data.get("arguments", ("input", "output", *self.group_axes)))
+            for axis, value in group.items():
+                if type(value) is not (str if self.axes[axis].words else int):
+                    raise StudyError(f"{axis} is {value!r} in edge_groups, no {'word' if self.axes[axis].words else 'whole number'}", where=str(path))
+        named = "references" in data
+        self.references = read_references(data["references"], str(path)) if named else matrix_references(self.group_axes)
+        self.arguments: tuple[str | int, ...] = tuple(data.get("arguments", self._usual_arguments))
         self.variants = {str(n): read_variant(self, str(n), spec) for n, spec in data["variants"].items()}
         self.baselines: dict[str, str] = dict(data.get("baselines", {}))
         self.noise_floor: dict[str, Value] = dict(data.get("noise_floor", {}))
@@ -74,27 +78,23 @@ class Study:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
+    @property
+    def _usual_arguments(self) -> tuple[str, ...]:
+        """A kernel's arguments where the registry says nothing: both matrices, and the group's numbers."""
+        return ("input", "output", *(a for a in self.group_axes if not self.axes[a].words))
+
     def _group(self, spec: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         where = f"{self.path}, key group"
         if set(spec) != {"axes", "name"} or not isinstance(spec["axes"], list):
             raise StudyError("has the two keys axes (a list) and name", where=where)
         for axis in spec["axes"]:
-            if axis not in self.axes:
+            if not isinstance(axis, str) or axis not in self.axes:
                 raise StudyError(f"unknown axis {axis!r}; {nearest(str(axis), self.axes)}", where=where)
         try:
             str(spec["name"]).format(**dict.fromkeys(spec["axes"], 1))
-        except (KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
             raise StudyError(f"the name {spec['name']!r} cannot be filled in from the axes ({error})", where=where) from None
         return tuple(spec["axes"]), str(spec["name"])
-
-    def _axis(self, name: str, spec: Any) -> Axis:
-        known = {"meaning", "unit", "tag", "value", "itemsize", "words"}
-        if not isinstance(spec, dict):
-            raise StudyError("is no mapping", where=f"{self.path}, axis {name}")
-        for key in spec:
-            if key not in known:
-                raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=f"{self.path}, axis {name}")
-        return Axis(name=name, **spec)
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -178,6 +178,16 @@ class Study:
         names, where = self.numbers(cell.values), f"{self.path}, variant {cell.variant.name}, key arguments"
         return [str(a) if a in POINTERS else expressions.evaluate(a, names, where=where) for a in cell.variant.arguments]
 
+    def observed_per(self, cell: Cell) -> int:
+        """What the number that a kernel writes to ``observed[0]`` is divided by."""
+        (what,) = cell.variant.observes
+        return self._value(cell, what.per)
+
+    def allocated_bytes(self, cell: Cell) -> int:
+        """Bytes that a variant which is an allocation asks for."""
+        assert cell.variant.allocates is not None
+        return self._value(cell, cell.variant.allocates)
+
     def dynamic_shared_bytes(self, cell: Cell) -> int:
         """Bytes of shared memory that a launch asks for beside what the kernel declares."""
         return self._value(cell, cell.variant.shared_bytes)
@@ -214,9 +224,29 @@ class Study:
         i, names = np.arange(self.element_count(cell)), self.numbers(cell.values)
         where = f"{self.path}, variant {cell.variant.name}, key computes"
         if reference.index:
-            return expressions.evaluate_array(reference.index, names, {"i": i}, where=where)
+            return expressions.evaluate_array(reference.index, names, {INDEX: i}, where=where)
         period, step = self.stride_of(cell, reference)
         return i % period * step + i // period
+
+    def check_reference(self, cell: Cell) -> None:
+        """Raise :class:`StudyError` where the first or the last output element has no input element to be equal to."""
+        count, last = self.input_count(cell), self.element_count(cell) - 1
+        where = f"{self.path}, variant {cell.variant.name}, key computes"
+        for i in (0, last):
+            source = self.source_of(cell, i)
+            if not 0 <= source < count:
+                raise StudyError(f"output element {i} of {self.cell_name(cell)} would be input element {source} of {count}", where=where)
+
+    def source_of(self, cell: Cell, element: int) -> int:
+        """The index of the input element that an output element must equal."""
+        reference = cell.variant.reference
+        if reference.index:
+            where = f"{self.path}, variant {cell.variant.name}, key computes"
+            return expressions.evaluate(reference.index, {**self.numbers(cell.values), INDEX: element}, where=where)
+        period, step = self.stride_of(cell, reference)
+        if period < 1:
+            raise StudyError(f"the period of its reference {cell.variant.computes} is {period}", where=f"{self.path}, variant {cell.variant.name}")
+        return element % period * step + element // period
 
     def stride_of(self, cell: Cell, reference: Reference) -> tuple[int, int]:
         """Period and step of a reference that has them."""
@@ -257,6 +287,9 @@ class Study:
                 for axis, value, limit in zip("xyz", size, limits, strict=True):
                     if not 1 <= value <= limit:
                         return f"the {what}'s {axis} of {value} is outside 1..{limit}"
+            for argument in self.arguments_of(cell):
+                if isinstance(argument, int) and not -(2**31) <= argument < 2**31:
+                    return f"the argument {argument} has no room in the 32 bits of an int"
         needed = self.input_bytes(cell) + self.matrix_bytes(cell)
         if memory_bytes is not None and needed > memory_bytes:
             return f"input and output need {needed / 2**30:.1f} GiB, the device has {memory_bytes / 2**30:.1f} GiB for them"
@@ -293,8 +326,11 @@ class Study:
             for key in ("allocates", "elements", "input_elements", "bytes", "shared_bytes", "observes")
             if (value := getattr(variant, key)) != getattr(plain, key)
         }
-        if variant.arguments != self.arguments:
+        if variant.arguments != self._usual_arguments:
             own["arguments"] = [_squeezed(a) for a in variant.arguments]
+        reference = variant.reference
+        if variant.computes in self.references and reference != matrix_references(self.group_axes).get(variant.computes):
+            own["reference"] = [_squeezed(reference.period), _squeezed(reference.step)]  # the name alone would hide another meaning
         return digest_of([*parts, own] if own else parts)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from transpose_study.config import NAME
 from transpose_study.errors import StudyError, nearest
+from transpose_study.registry import Cell, Study
 from transpose_study.target import WHERE
 
 if TYPE_CHECKING:
@@ -49,6 +52,8 @@ def validate(experiment: Experiment) -> None:
             study.variant(name)
         _known_batches(experiment, group.launches, where)
         name = study.group_name(group.values)
+        if not re.fullmatch(NAME, name):
+            raise StudyError(f"{name!r} would be part of file names, so letters, digits, _, . and - only", where=where)
         if name in names:
             raise StudyError(f"{name} is listed twice", where=where)
         names.add(name)
@@ -62,13 +67,30 @@ def validate(experiment: Experiment) -> None:
     for variant in experiment.variants():
         for group in config.shapes:
             for cell in study.cells(group.values, [variant.name], config.axes):
-                study.cell_refusal(cell)  # evaluates every expression, so that a bad one is said before any work
+                study.cell_refusal(cell)  # evaluates the expressions of a launch, so that a bad one is said before any work
         study.code_digest(variant)  # reads every source
         for kernel in experiment.kernels(variant):
             study.macros(kernel)
     for group in config.shapes:
         for cell in study.cells(group.values, [v.name for v in experiment.variants(study.group_name(group.values))], config.axes):
-            study.effective_bytes(cell), study.arguments_of(cell), study.input_bytes(cell), study.dynamic_shared_bytes(cell)
+            if not study.cell_refusal(cell):
+                _expressions(study, cell)
+
+
+def _expressions(study: Study, cell: Cell) -> None:
+    """Evaluate everything a cell that can run is measured with, and refuse values that mean nothing."""
+    where = f"{study.path}, variant {cell.variant.name}"
+    study.arguments_of(cell)
+    values = {"shared_bytes": (study.dynamic_shared_bytes(cell), 0), "elements": (study.element_count(cell), 1)}
+    values |= {"input_elements": (study.input_count(cell), 1), "bytes": (study.effective_bytes(cell), 1)}
+    values |= {f"observes.{o.name}.per": (study.observed_per(cell), 1) for o in cell.variant.observes}
+    if cell.variant.allocates is not None:
+        values["allocates"] = study.allocated_bytes(cell), 1
+    for key, (value, least) in values.items():
+        if value < least:
+            raise StudyError(f"{key} is {value} for {study.cell_name(cell)}; it must be at least {least}", where=where)
+    if cell.variant.allocates is None:
+        study.check_reference(cell)
 
 
 def _known_batches(experiment: Experiment, launches: Mapping[str, int], where: str) -> None:

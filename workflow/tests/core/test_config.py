@@ -9,9 +9,11 @@ import pytest
 import yaml
 from projects import ROOT
 from transpose_study import config
+from transpose_study.entries import read_variant
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.records import write_yaml
+from transpose_study.validation import validate
 
 GPU = {"name": "Some GPU", "uuid": "GPU-1", "compute_capability": "9.0", "driver_cuda": "13.0", "peak_gb_s": 1000.0, "memory_bytes": 2**37}
 TARGET = {"gpu": GPU, "archive": None, "archive_sha256": None}
@@ -167,3 +169,85 @@ def test_main_group_is_the_published_study_s() -> None:
     assert experiment().main_group == "4096x4096"
     assert experiment(shapes=[{"rows": 64, "cols": 64}]).main_group == "64x64"
     assert experiment(report={"group": "1024x1024"}).main_group == "1024x1024"
+
+
+def micro(**entry: Any) -> Experiment:
+    """The shipped second study, with changes to the registry's bank_load."""
+    data = yaml.safe_load((ROOT / "config" / "micro.yaml").read_text(encoding="utf-8"))
+    data = data | {"shapes": [{"experiment": "banks", "variants": ["bank_load"]}], "variants": ["bank_load"]}
+    registry = yaml.safe_load((ROOT / "kernels" / "micro" / "variants.yaml").read_text(encoding="utf-8"))
+    registry["variants"]["bank_load"] |= entry
+    made = Experiment(config.parse(data), ROOT, TARGET, Path("results/x/micro"))
+    made.study.variants["bank_load"] = read_variant(made.study, "bank_load", registry["variants"]["bank_load"])
+    validate(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"shared_bytes": "4 - stride * 8"}, "shared_bytes is -4 for bank_load_w4, stride 1 at banks; it must be at least 0"),
+        ({"elements": "stride - 1"}, "elements is 0"),
+        ({"input_elements": 0}, "input_elements is 0"),
+        ({"bytes": -1}, "bytes is -1"),
+        ({"computes": "i * 2"}, "output element 1048575 of bank_load_w4, stride 1 at banks would be input element 2097150 of 131072"),
+        ({"computes": "i - 1"}, "would be input element -1 of 131072"),
+        ({"computes": "i.real"}, "'i.real' in the expression 'i.real' is not arithmetic"),
+        ({"arguments": ["input", "output", "observed", "1 // (stride - 1)"], "observes": {"c": {"unit": "cycles"}}}, "divides by zero"),
+        ({"arguments": ["input", "observed", "output"], "observes": {"c": {"unit": "cycles", "per": "stride - 1"}}}, "observes.c.per is 0"),
+    ],
+)
+def test_registry_values_that_mean_nothing_are_said_before_any_work(entry: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        micro(**entry)
+    assert words in str(caught.value) and "variant bank_load" in str(caught.value)
+
+
+def test_expressions_are_not_evaluated_for_cells_that_their_preconditions_refuse() -> None:
+    """A tile of 0 columns: skipped with its reason, though the elements would be 65536 // 0."""
+    data = yaml.safe_load((ROOT / "config" / "micro.yaml").read_text(encoding="utf-8"))
+    some = Experiment(config.parse(data | {"axes": data["axes"] | {"tile": [0, 8]}}), ROOT, TARGET, Path("results/x/micro"))
+    refusals = [some.study.cell_refusal(c) for c in some.cells("swizzles") if c.variant.name == "swizzle_none"]
+    assert refusals == ["the shared tile has 8, 16, 24 or 32 columns", ""]
+
+
+def test_words_that_become_file_names() -> None:
+    data = yaml.safe_load((ROOT / "config" / "micro.yaml").read_text(encoding="utf-8"))
+    with pytest.raises(StudyError, match=r"key shapes\[0\]: '../banks' would be part of file names"):
+        Experiment(config.parse(data | {"shapes": [{"experiment": "../banks"}]}), ROOT, TARGET, Path("results/x/micro"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project on a machine with a GPU, where a further study may be named."""
+    for name in ("kernels", "config", "paper"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    archives = {"archive": "a.zip"}
+    monkeypatch.setattr("transpose_study.experiment.find_target", lambda given, _: TARGET | {"archive": archives.get(given.device)})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("further", "words"),
+    [
+        (None, "config/none.yaml"),
+        ({"study": "transpose", "report": None}, "further.yaml, configuration: report"),
+        ({"study": "transpos"}, "further.yaml, configuration: there is no folder"),
+        ({"study": "transpose"}, "further.yaml: is an experiment of the study transpose, which is run already"),
+        ({"also": ["x.yaml"]}, "further.yaml: is named by the key also, so it cannot name further files itself"),
+        ({"device": "archive", "run": "other"}, "further.yaml: replays an archive, where the main experiment is measured"),
+        ({"variant": "all"}, "unknown key 'variant', did you mean 'variants'?"),
+    ],
+)
+def test_mistakes_in_a_further_study(project: Path, further: dict[str, Any] | None, words: str) -> None:
+    base = {"shapes": [{"rows": 8, "cols": 8}], "axes": {"block_rows": [8]}}
+    write_yaml(project / "further.yaml", {**base, **(further or {})})
+    with pytest.raises(StudyError) as caught:
+        Experiment.all_from_snakemake(shipped(also=["further.yaml" if further else "config/none.yaml"]), project)
+    assert words in str(caught.value)
+
+
+def test_a_further_study_shares_device_and_folder(project: Path) -> None:
+    main, further = Experiment.all_from_snakemake(shipped(run="mine"), project)
+    assert [e.paths.folder for e in (main, further)] == [Path("results/mine/transpose"), Path("results/mine/micro")]
+    assert [e.study.name for e in (main, further)] == ["transpose", "micro"]

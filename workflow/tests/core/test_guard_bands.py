@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from transpose_study.cells import Observation
 from transpose_study.encoding import encode
 from transpose_study.registry import Cell, Study
 
@@ -50,6 +52,9 @@ class HostSession:
         wrong = np.flatnonzero(words(target.pointer) != encode(i % period * step + i // period))
         return len(wrong), int(wrong[0]) if len(wrong) else -1
 
+    def observed(self, buffers: Any) -> int:
+        return self.element(buffers.observed, 0)
+
     def element(self, buffer: Any, index: int) -> int:
         return int(words(buffer.pointer)[index])
 
@@ -81,10 +86,14 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kernel], dict[str, Any]]
     )
     monkeypatch.setattr(under_test, "runtime", host)
     study = Study(ROOT / "kernels" / "transpose" / "variants.yaml")
-    cell = Cell(study.variant("copy"), {}, {"rows": ROWS, "cols": COLS})
     stream = HostSession(right).stream
     buffers = under_test.Buffers(*(under_test.Buffer(BYTES, stream) for _ in range(3)))
-    return lambda kernel: check_cell(HostSession(kernel), study, cell, buffers)
+
+    def run(kernel: Kernel, observes: tuple[Observation, ...] = ()) -> dict[str, Any]:
+        cell = Cell(replace(study.variant("copy"), observes=observes), {}, {"rows": ROWS, "cols": COLS})
+        return check_cell(HostSession(kernel), study, cell, buffers)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -107,3 +116,9 @@ def test_an_overrun_is_laid_at_the_door_of_its_own_kernel_only(check, byte: int,
     assert check(right)["status"] == "ok"
     assert check(writes_at(byte, of))["status"] == "wrong"
     assert check(right) == {"status": "ok", "reason": ""}
+
+
+def test_a_kernel_that_never_writes_what_it_observes_is_wrong(check) -> None:
+    """Else the number of whatever ran before it would be read as its own."""
+    assert check(right)["status"] == "ok"
+    assert check(right, (Observation("cycles", "cycles"),)) == {"status": "wrong", "reason": "observes cycles, but never wrote observed[0]"}

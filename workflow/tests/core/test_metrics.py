@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from projects import ROOT
+from transpose_study.cells import Observation
 from transpose_study.errors import StudyError
 from transpose_study.gpu.profiling import CHIPS
-from transpose_study.metrics import load_metrics
+from transpose_study.metrics import load_metrics, study_metrics
+from transpose_study.registry import Study
 
 SHIPPED = ROOT / "config" / "metrics.yaml"
 ONE = """batches:
@@ -70,3 +73,28 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, words: str) -> N
 def test_things_of_the_wrong_shape_are_named_too(tmp_path: Path, text: str) -> None:
     with pytest.raises(StudyError):
         load_metrics(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("observes", "words"),
+    [
+        ({"cycles_per_access": "seconds"}, "key observes.cycles_per_access: its unit is seconds, where another variant says cycles"),
+        ({"warp_instructions": "cycles"}, "key observes.warp_instructions: must be"),
+        ({"cycles_cold": "cycles"}, "key observes.cycles_cold: must be"),
+        ({"two words": "cycles"}, "key observes.two words: must be"),
+    ],
+)
+def test_observed_quantities_have_one_unit_and_a_name_of_their_own(observes: dict[str, str], words: str) -> None:
+    study = Study(ROOT / "kernels" / "micro" / "variants.yaml")
+    last = study.variant("global_latency")
+    study.variants["global_latency"] = replace(last, observes=tuple(Observation(n, u) for n, u in observes.items()))
+    with pytest.raises(StudyError) as caught:
+        study_metrics(ROOT, study)
+    assert words in str(caught.value)
+
+
+def test_kernels_that_observe_need_a_batch_that_reads_it() -> None:
+    study = Study(ROOT / "kernels" / "transpose" / "variants.yaml")
+    study.variants["copy"] = replace(study.variant("copy"), observes=(Observation("cycles", "cycles"),))
+    with pytest.raises(StudyError, match=r"metrics.yaml: has no batch that reads what copy observes"):
+        study_metrics(ROOT, study)

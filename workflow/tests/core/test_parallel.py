@@ -62,3 +62,9 @@ def test_a_killed_command_leaves_no_process_behind() -> None:
     while any(map(alive, workers)):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_killed_process_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(StudyError, match="one of 2 processes was killed"):
+        list(parallel.each(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2)))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from projects import ROOT
+from transpose_study import entries
 from transpose_study.errors import StudyError
 from transpose_study.registry import Cell, Study
 
@@ -38,7 +39,7 @@ def small(tmp_path: Path, **changes: Any) -> Path:
         "variants": {"k": {"source": "k.cu", "takes": ["block_rows"], "block": [32, "block_rows"], "grid": ["ceil_div(cols, 32)"]}},
     }
     for key, value in changes.items():
-        if key in data["variants"]["k"] or key in ("macros", "requires", "computes", "driver_copy", "blocks"):
+        if key in data["variants"]["k"] or (key in entries.KEYS and key not in ("elements", "bytes", "arguments")) or key == "blocks":
             data["variants"]["k"][key] = value
         else:
             data[key] = value
@@ -106,6 +107,32 @@ def test_bytes(study: Study) -> None:
         ({"macros": {"A": "rowz"}}, "is no axis of this variant; did you mean 'rows'?"),
         ({"requires": [{"holds": "rows > 1"}]}, "each entry of requires has the two keys holds and why"),
         ({"requires": "rows > 1"}, "requires is no list"),
+        ({"requires": [{"holds": "rows > 1", "why": 5}]}, "each entry of requires has the two keys holds and why, a text"),
+        ({"driver_copy": "no"}, "driver_copy is no choice of true and false (got 'no')"),
+        ({"source": ["k.cu"]}, "source is no text (got ['k.cu'])"),
+        ({"takes": [["block_rows"]]}, "takes the unknown axis ['block_rows']"),
+        ({"takes": ["block_rows", "rows"]}, "takes the axis rows of its group"),
+        ({"takes": ["block_rows", "block_rows"]}, "takes the axis block_rows twice"),
+        ({"block": [[32]]}, "[32] is no expression"),
+        ({"block": [32.5]}, "32.5 is no expression"),
+        ({"grid": ["rows +"]}, "'rows +' is no expression"),
+        ({"shared_bytes": {"rows": 4}}, "{'rows': 4} is no expression"),
+        ({"arguments": ["input", "output", ["rows"]]}, "['rows'] is no expression"),
+        ({"arguments": ["input", "outputs"]}, "'outputs' in the expression 'outputs' is no axis of this variant"),
+        ({"elements": "rowz"}, "'rowz' in the expression 'rowz' is no axis of this variant; did you mean 'rows'?"),
+        ({"references": {"same": {"period": 1}}}, "has the two keys period and step"),
+        ({"references": {"same": {"period": [1], "step": 0}}}, "reference same: [1] is no expression"),
+        ({"references": {"same": {"period": "stride", "step": 0}}}, "'stride' in the expression 'stride' is no axis of this variant"),
+        ({"computes": "i +"}, "computes 'i +'; "),
+        ({"computes": "j + i"}, "'j' in the expression 'j + i' is no axis of this variant"),
+        ({"observes": {"cycles": {}}}, "key observes.cycles: lacks unit"),
+        ({"observes": {"cycles": {"unit": "cycles"}}}, "one of its arguments must be observed"),
+        ({"observes": {"cycles": {"unit": "cycles"}, "bytes": {"unit": "bytes"}}}, "there is one observed[0], so name one quantity"),
+        ({"edge_groups": [{"rows": 1, "cols": "wide"}]}, "cols is 'wide' in edge_groups, no whole number"),
+        ({"axes": {"rows": {"itemsize": "four"}, "cols": {}}}, "axis rows: itemsize cannot be 'four'"),
+        ({"axes": {"rows": {"itemsize": 0}, "cols": {}}}, "axis rows: itemsize is 0"),
+        ({"group": {"axes": [["rows"]], "name": "x"}}, "unknown axis ['rows']"),
+        ({"group": {"axes": ["rows", "cols"], "name": "{rows.size}"}}, "cannot be filled in"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
@@ -146,3 +173,22 @@ def test_digests_see_code_and_nothing_else(tmp_path: Path) -> None:
     assert launch not in (digests(grid=["ceil_div(cols, 16)"])[1], digests(macros={"A": 1})[1], digests(computes="copy")[1])
     reason, other = ([{"holds": "rows > 1", "why": w}] for w in ("too small", "more than one row is needed"))
     assert digests(requires=reason) == digests(requires=other) != (code, launch)
+
+
+def test_launch_digest_sees_what_a_name_means_and_what_is_passed(tmp_path: Path) -> None:
+    """The shared parts of a registry decide a measurement as much as the entry that uses them."""
+
+    def digest(**changes: Any) -> str:
+        study = Study(small(tmp_path, **changes))
+        return study.launch_digest(study.variant("k"))
+
+    usual: dict[str, Any] = {"copy": {"period": 1, "step": 0}, "transpose": {"period": "rows", "step": "cols"}}
+    assert digest() == digest(references=usual) == digest(arguments=["input", "output", "rows", "cols"])
+    assert digest() != digest(references=usual | {"transpose": {"period": "cols", "step": "rows"}})
+    assert digest(arguments=["output", "input", "rows", "cols"]) not in (digest(), digest(arguments=["input", "output", "cols", "rows"]))
+
+
+def test_integers_that_no_int_holds_are_no_launch(tmp_path: Path) -> None:
+    study = Study(small(tmp_path, arguments=["input", "output", "rows * 2**20"]))
+    refused = {rows: study.cell_refusal(cell(study, "k", rows, 32, block_rows=8)) for rows in (2**11 - 1, 2**11)}
+    assert refused == {2**11 - 1: "", 2**11: "the argument 2147483648 has no room in the 32 bits of an int"}

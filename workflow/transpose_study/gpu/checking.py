@@ -10,6 +10,8 @@ from transpose_study.encoding import encode
 from transpose_study.gpu.session import POISON_BYTE, Buffers, Emit, Session
 from transpose_study.registry import Cell, Study
 
+POISON = int.from_bytes(bytes([POISON_BYTE]) * 4, "little")  # an element that was never written
+
 
 def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
     """Check ``job["cells"]`` in order; say which one begins, so that a crash is laid at the right door."""
@@ -32,14 +34,15 @@ def check_cell(session: Session, study: Study, cell: Cell, buffers: Buffers) -> 
         buffer.guard()
     session.fill_index(buffers.input)
     buffers.output.fill(POISON_BYTE)
+    buffers.observed.fill(POISON_BYTE)
     session.launcher(cell, buffers)()
     session.stream.synchronize()
     wrong, first = _differences(session, study, cell, buffers)
     count = study.element_count(cell)
     if wrong:
-        expected = int(encode(_source_of(study, cell, first))[0])
+        expected = int(encode(study.source_of(cell, first))[0])
         got = session.element(buffers.output, first)
-        unwritten = " (never written)" if got == int.from_bytes(bytes([POISON_BYTE]) * 4, "little") else ""
+        unwritten = " (never written)" if got == POISON else ""
         row, col = divmod(first, study.output_row(cell))
         return {
             "status": "wrong",
@@ -53,6 +56,8 @@ def check_cell(session: Session, study: Study, cell: Cell, buffers: Buffers) -> 
         overrun = getattr(buffers, name).overrun()
         if overrun:
             return {"status": "wrong", "reason": overrun if name == "output" else f"{overrun} of what it observes"}
+    if cell.variant.observes and session.observed(buffers) == POISON:
+        return {"status": "wrong", "reason": f"observes {cell.variant.observes[0].name}, but never wrote observed[0]"}
     damaged, first = session.compare(buffers.input, 1, 0)
     if damaged or buffers.input.overrun():
         return {"status": "wrong", "reason": f"the input was changed: {buffers.input.overrun() or f'{damaged} elements, first {first}'}"}
@@ -66,12 +71,3 @@ def _differences(session: Session, study: Study, cell: Cell, buffers: Buffers) -
         return session.compare(buffers.output, *study.stride_of(cell, reference))
     wrong = np.flatnonzero(session.read(buffers.output) != encode(study.expected(cell, reference)))
     return len(wrong), int(wrong[0]) if len(wrong) else 0
-
-
-def _source_of(study: Study, cell: Cell, element: int) -> int:
-    reference = cell.variant.reference
-    if reference.index:
-        return int(study.expected(cell, reference)[element])
-    period, step = study.stride_of(cell, reference)
-    return element % period * step + element // period
-

@@ -6,7 +6,6 @@ from typing import Any
 
 from cupy.cuda import memory as cuda_memory
 
-from transpose_study import expressions
 from transpose_study.gpu.session import Emit, Session
 from transpose_study.metrics import COLD
 from transpose_study.registry import Cell, Study
@@ -28,7 +27,7 @@ def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
             emit({"cell": number, "values": {what.name: [_alignment(study, cell)] * job["launches"]}})
             continue
         launch = session.launcher(cell, buffers)
-        per = expressions.evaluate(what.per, study.numbers(cell.values), where=f"{study.path}, variant {cell.variant.name}, key observes")
+        per = study.observed_per(cell)
         for _ in range(WARM_UP):
             launch()
         values: dict[str, list[float]] = {what.name: [], what.name + COLD: []}
@@ -43,7 +42,5 @@ def run(study: Study, job: dict[str, Any], emit: Emit) -> None:
 
 def _alignment(study: Study, cell: Cell) -> int:
     """Largest power of two that divides the address of an allocation: the smallest of several that live at the same time."""
-    assert cell.variant.allocates is not None
-    size = expressions.evaluate(cell.variant.allocates, study.numbers(cell.values), where=f"{study.path}, variant {cell.variant.name}")
-    held = [cuda_memory.Memory(size) for _ in range(ALLOCATIONS)]
+    held = [cuda_memory.Memory(study.allocated_bytes(cell)) for _ in range(ALLOCATIONS)]
     return min(m.ptr & -m.ptr for m in held)
