@@ -4,7 +4,7 @@
 // a permutation, at an address that is a multiple of 16 bytes for every fourth row only: no 16-byte access can fetch them.
 // The formula is right, but each vector takes four 4-byte accesses.
 // Access pattern: lane i reads words 4 v .. 4 v + 3 of row i, one at a time.
-// Counters: 4 times the instructions of vector_xor. Column reads 1 wavefront each, 4 a vector, as many as vector_xor.
+// Counters: 4 times the shared instructions of vector_xor. Column reads 1 wavefront each, 4 a vector, as many as vector_xor.
 // Row writes 1 wavefront each, 4 a vector: of (4 v + k) ^ row, the bank, the upper three bits tell the 8 vectors apart and the
 // lower two the 4 neighbouring rows.
 // Preconditions: blocks of 256 threads.

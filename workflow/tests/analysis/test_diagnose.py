@@ -10,6 +10,7 @@ from transpose_study.analysis.diagnose import facts_of, find_row, judge
 from transpose_study.analysis.diagnose.facts import ESTIMATED, TABLES
 from transpose_study.analysis.diagnose.limits import LIMITERS, LIMITS, PCIE_GB_S, STALLS
 from transpose_study.cli import main
+from transpose_study.cli.diagnose_tables import one_cell
 from transpose_study.container import Container
 from transpose_study.metrics import load_metrics
 from transpose_study.records import write_csv, write_yaml
@@ -275,3 +276,20 @@ def test_measuring_goes_through_the_stages_into_a_folder_of_its_own(project):
     assert f"NVIDIA H200, measured now into {folder}" in text and "Limiter: L1/shared;" in text
     assert "shared_conflict_ways 16.5 x" in text
     assert sorted(p.name for p in project.path("results").iterdir()) == ["archive", "diagnose"]
+
+
+def test_measuring_reads_the_batches_that_a_run_leaves_out(monkeypatch):
+    """The second study's runs read counts alone; what a kernel is limited by is in a batch that only this command asks for."""
+    monkeypatch.chdir(ROOT)
+    study = Study(Path("kernels/micro/variants.yaml"))
+    config = one_cell(study, study.variant("bank_load"), {"experiment": "banks"}, {"width": "4", "stride": "32"})
+    assert config.profile.batches == ["brief", "kernel", "limits"]
+
+
+def test_a_kernel_that_was_edited_since_is_said(monkeypatch, capsys, project):
+    monkeypatch.chdir(project.root)
+    arguments = ("tiled", "--block-rows", 8, "--run", ARCHIVE)
+    assert "edited since" not in diagnose(capsys, *arguments)[1]
+    project.edit("kernels/transpose/tiled.cu", "__syncthreads();", "__syncthreads(); __syncthreads();")
+    status, out, _ = diagnose(capsys, *arguments)
+    assert status == 0 and "the kernel or its launch was edited since, --measure measures what it is now" in out

@@ -9,7 +9,8 @@ from typing import Any
 from transpose_study.analysis.run import Run
 from transpose_study.analysis.tables import Row, write_table
 from transpose_study.analysis.timings import paired
-from transpose_study.registry import Axis, Cell, Value
+from transpose_study.cells import Axis
+from transpose_study.registry import Cell, Value
 from transpose_study.stats import Interval
 
 SLOWER_THAN = re.compile(r"slower_than_(?P<value>\w+)_pct")

@@ -10,29 +10,34 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from transpose_study import config as configuration
 from transpose_study.analysis.diagnose.facts import TABLES
+from transpose_study.config import Config
 from transpose_study.container import Container
 from transpose_study.errors import StudyError
+from transpose_study.measured_code import other_code
+from transpose_study.metrics import study_metrics
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.records import read_csv, read_json, read_yaml, write_yaml
 from transpose_study.registry import Study, Variant
 
+EDITED = "; the kernel or its launch was edited since, --measure measures what it is now"
 Tables = tuple[Path, str]  # a folder that holds run_config.yaml and the tables, and where they are from in words
 
 
 def recorded(study: Study, variant: Variant, run: Path | None) -> contextlib.AbstractContextManager[Tables]:
     """The tables of the run that is named; else of the newest run of the study that holds the variant, else of the replay archive."""
     if run is not None:
-        return _archived(study, run) if run.is_file() else _folder(study, run)
+        return _archived(study, variant, run) if run.is_file() else _folder(study, variant, run)
     found = [p.parent.parent for p in sorted(Path("results").glob(f"*/{study.name}/tables/timings.csv")) if _complete(p.parent.parent)]
     held = [f for f in found if any(r["variant"] == variant.name for r in read_csv(RunPaths(f).table("timings"), ["variant"]))]
     if held:
-        return _folder(study, max(held, key=_end))
+        return _folder(study, variant, max(held, key=_end))
     archive = _replay(study)
     if archive is None:
         raise StudyError(f"no run of the study {study.name} holds {variant.name}, and no archive is configured for it", hint=_command(study))
-    return _archived(study, archive)
+    return _archived(study, variant, archive)
 
 
 def _complete(folder: Path) -> bool:
@@ -70,17 +75,19 @@ def _command(study: Study) -> str:
 
 
 @contextlib.contextmanager
-def _folder(study: Study, folder: Path) -> Iterator[Tables]:
+def _folder(study: Study, variant: Variant, folder: Path) -> Iterator[Tables]:
     paths = RunPaths(folder)
     missing = [p for p in (paths.run_config, *(paths.table(t) for t in TABLES)) if not p.is_file()]
     if missing:
         raise StudyError(f"has no {missing[0].relative_to(folder)}", where=str(folder), hint=_command(study))
     _same_study(study, folder, str(folder))
-    yield folder, str(folder)
+    records = [read_json(p) for p in folder.glob(f"build/sm_*/{variant.name}*.json")]
+    own = [r.get("code_digest") for r in records if isinstance(r, dict) and r.get("variant") == variant.name]
+    yield folder, str(folder) + EDITED * any(digest != study.code_digest(variant) for digest in own)
 
 
 @contextlib.contextmanager
-def _archived(study: Study, archive: Path) -> Iterator[Tables]:
+def _archived(study: Study, variant: Variant, archive: Path) -> Iterator[Tables]:
     container = Container(archive)
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as scratch:
         folder = Path(scratch)
@@ -89,7 +96,7 @@ def _archived(study: Study, archive: Path) -> Iterator[Tables]:
                 raise StudyError(f"has no {name}", where=str(archive), hint=_command(study))
             container.extract(name, folder / name)
         _same_study(study, folder, str(archive))
-        yield folder, str(archive)
+        yield folder, str(archive) + EDITED * (variant.name in other_code(study, container))
 
 
 def _same_study(study: Study, folder: Path, where: str) -> None:
@@ -104,7 +111,6 @@ def _same_study(study: Study, folder: Path, where: str) -> None:
 @contextlib.contextmanager
 def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[str, str], log: Log) -> Iterator[Tables]:
     """Measure one cell now, by the commands that the rules use, in a folder of its own below results/diagnose/; an older one is replaced."""
-    from transpose_study import config as configuration
     from transpose_study.device import slug, visible_devices
     from transpose_study.experiment import Experiment
     from transpose_study.target import find_target
@@ -117,17 +123,7 @@ def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[
             raise StudyError(f"is {values[axis]!r}, which is no whole number", where=f"--{axis.replace('_', '-')}")
     if not visible_devices():
         raise StudyError("no NVIDIA GPU is here, so nothing can be measured", where="--measure", hint="without --measure a recorded run is read")
-    config = configuration.parse(
-        {
-            "study": study.name,
-            "shapes": [group],
-            "axes": {a: [int(values[a])] for a in variant.takes},
-            "variants": [variant.name],
-            "timing": {"budget_s": 5},
-            "profile": {"launches": {}},
-            "report": {"published": None},
-        }
-    )
+    config = one_cell(study, variant, group, values)
     target = find_target(config, Path())
     name = "-".join([slug(str(target["gpu"]["name"])), variant.name, *(f"{a}{values[a]}" for a in variant.takes), study.group_name(group)])
     experiment = Experiment(config, Path(), target, Path("results") / "diagnose" / name / study.name)
@@ -140,6 +136,21 @@ def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[
     write_yaml(experiment.paths.run_config, experiment.resolved())
     _stages(experiment, variant, log)
     yield experiment.paths.folder, f"measured now into {experiment.paths.folder}"
+
+
+def one_cell(study: Study, variant: Variant, group: Mapping[str, Any], values: Mapping[str, str]) -> Config:
+    """The experiment of one cell, with every metric batch of the study, also those that its runs leave out."""
+    return configuration.parse(
+        {
+            "study": study.name,
+            "shapes": [group],
+            "axes": {a: [int(values[a])] for a in variant.takes},
+            "variants": [variant.name],
+            "timing": {"budget_s": 5},
+            "profile": {"batches": list(study_metrics(Path(), study)), "launches": {}},
+            "report": {"published": None},
+        }
+    )
 
 
 def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
