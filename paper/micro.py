@@ -7,6 +7,8 @@
 # %%
 # The write-up of the study of banks, warps, alignment and occupancy: one section an experiment, then the claims. Figures are
 # looked up in the tidy tables of one run, sentences are chosen by verdicts and figures; nothing measured is written down here.
+from dataclasses import replace
+
 from transpose_study.report import measures, sections, statistics
 from transpose_study.report.figures import declared_figures
 from transpose_study.report.page import Page
@@ -81,6 +83,11 @@ def cycles(cell):
     return counter(cell, "cycles_per_access")
 
 
+def whole(amount):
+    """A figure without decimals."""
+    return replace(amount, value=float(round(amount.number))) if amount.known else amount
+
+
 # %%
 sections.banner(page)
 
@@ -131,12 +138,16 @@ page.table(
     "What a conflict costs: the stride without and the one with the worst conflict.",
     ["Bytes of an access", "Wavefronts, least", "most", "Cycles of a load, least", "most", "for each further wavefront", "Time of loads, least, µs", "most, µs", "Time of stores, least, µs", "most, µs"],
     rows, source="`tables/counters.csv`, `tables/timings.csv`", name="bank_cost",
+    notes=["The cycles are those of a load and of the one logic instruction that makes its address of the value before."],
 )
 page.figure("bank_cost")
+steady = slope(timing, easy["bank_load"], hard["bank_load"])
+apart = timing(easy["bank_load"]).number - steady.number * ways(easy["bank_load"]).number if steady.known else 0
 say(
     choose("vector-phases", holds=text("Accesses of {w} bytes go in phases: without any conflict they take {a:n} wavefronts, as the lanes of a phase fill all banks; a conflict is counted within a phase.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0]))), fails=text("Accesses of {w} bytes take {a:n} wavefronts without a conflict, which phases of half and quarter warps do not explain.", w=widths[-1], a=ways(r.cell("bank_load", width=widths[-1], stride=strides[0])))),
     choose("latency-linear", holds="A conflict makes the access of a single warp longer in proportion to its ways.", fails=text("A conflict does not make the access of a single warp longer in proportion to its ways: the first wavefront comes after {a:n} cycles, each further one {x:n} later, so that {n:n} take {l:n} times as long.", a=cycles(easy["bank_latency"]), x=further, n=ways(hard["bank_load"]), l=longer)),
     text("Where every warp loads at once, {n:n} wavefronts instead of {m:n} take {t:n} times as long{why}.", n=ways(hard["bank_load"]), m=ways(easy["bank_load"]), t=times_longer, why=text(": the latency is hidden, the wavefronts are not") if times_longer.known and longer.known and times_longer.number > longer.number else EMPTY),
+    text("Of the {a:n} µs without a conflict {r:n} µs are no wavefronts but the launch and all else, which a conflict does not multiply.", a=timing(easy["bank_load"]), r=derived(apart, origin=f"{timing(easy['bank_load']).origin} - {ways(easy['bank_load']).origin} * ({steady.origin})")) if apart > 0 else "",
     choose("store-instructions-rise", holds="The count of store instructions rises with the conflict.", fails=text("The count of store instructions does not rise with the conflict: it is {a:n} without and {b:n} with it. What rises are wavefronts, since one instruction is served several times.", a=counter(easy["bank_store"], "shared_store_instructions"), b=counter(hard["bank_store"], "shared_store_instructions"))),
 )
 V.line("stride-2", "vector-phases", "latency-linear", "store-instructions-rise")
@@ -156,21 +167,23 @@ say(
     choose("column-32", holds=text("A column of `tile[32][32]` lies in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]])), fails=text("A column of `tile[32][32]` does not lie in one bank: wavefronts {a:n}.", a=ways(column[pitches[0]]))),
     choose("pitch-33-multiple", holds="A pitch that is a multiple of the padded one conflicts again.", fails=text("A pitch that is a multiple of the padded one brings no conflict back by itself: with a pitch of {p} elements the wavefronts of a column are {a:n}. What counts is the pitch of the shared array modulo the banks, and the matrix in global memory has no part in it.", p=multiple, a=ways(column[multiple]))),
     choose("padding-formula", holds="The formula for the padding gives rows without conflicts.", fails="The formula for the padding rounds a row up to whole sectors, as global memory likes it. Banks ask for the opposite, a row of an odd number of words: one word of padding after an even number."),
-    choose("compiler-pads-static", holds="Static arrays do not conflict where dynamic ones do.", fails="The compiler pads neither static nor dynamic arrays: elements lie where the source says, since its indices are addresses."),
+    choose("compiler-pads-static", holds="Static arrays do not conflict where dynamic ones do.", fails="The compiler pads neither static nor dynamic arrays: the language has the elements of an array follow one another without gaps."),
 )
 V.line("consecutive-one-bank", "column-32", "pitch-33-multiple", "padding-formula", "compiler-pads-static")
 
 # %% [markdown]
 # ## 2 Swizzles
 #
-# A tile that is written by rows and read by columns needs each column spread over the banks. Padding moves each row by one
-# word; a swizzle permutes the words within a row. `transpose-study swizzle` answers for any formula whether it fits a tile.
+# A tile that is written by rows and read by columns needs each column spread over the banks. Padding adds a word to each
+# row, so that each begins one bank after the row before; a swizzle permutes the words within a row. `transpose-study swizzle`
+# answers for any formula whether it fits a tile.
 
 # %%
 page.figure("swizzle_ways")
 page.figure("swizzle_banks")
 tile = values("tile")[-1]
 padded, both = (r.cell(v, tile=tile) for v in ("swizzle_padded", "swizzle_padded_xor"))
+turned, crossed = (timing(r.cell(v, tile=tile)) for v in ("swizzle_rotated", "swizzle_xor_masked"))
 odd = [t for t in values("tile") if t & (t - 1)]  # no powers of two
 VECTORS = {"vector_none": "as it is", "vector_scalar_xor": "swizzle of words", "vector_xor": "swizzle of vectors"}
 page.table(
@@ -180,8 +193,9 @@ page.table(
 )
 say(
     choose("xor-out-of-range", holds="Without a mask the formula leaves the row as soon as a tile has more rows than columns, so those cells are refused before they run.", fails="Without a mask the formula stays in the row at every width of this run."),
-    choose("xor-power-of-two", holds="With a mask it stays inside for widths that are a power of two, and for no others.", fails="With a mask it works for widths that are no power of two as well."),
+    choose("xor-power-of-two", holds="With a mask of the width less one it stays inside for widths that are a power of two, and for no others.", fails="With a mask it works for widths that are no power of two as well."),
     text("Rotation serves any width: with {n} columns the wavefronts of a column are {a:n}.", n=odd[-1], a=ways(r.cell("swizzle_rotated", tile=odd[-1]))) if odd else "",
+    text("Where the width is an argument of the kernel, the remainder costs instructions: {a:n} µs for {n} columns, where XOR takes {b:n} µs.", a=turned, b=crossed, n=tile) if turned.known and crossed.known and turned.number > crossed.number else "",
     choose("pad-plus-xor", holds="Padding and XOR together spread a column at least as well as either alone.", fails=text("Padding and XOR together undo each other: the wavefronts of a column are {a:n} on average, with padding alone {b:n}.", a=ways(both), b=ways(padded))),
     choose("scalar-swizzle-float4", holds=text("The swizzle of words cannot serve vector accesses: as a formula of vectors it leaves their row, as one of words it takes each vector apart, which then needs {b:n} loads where the swizzle of vectors needs {a:n}.", a=counter(r.cell("vector_xor"), "shared_load_instructions"), b=counter(r.cell("vector_scalar_xor"), "shared_load_instructions")), fails="The swizzle of words can serve a tile of vectors, but a vector no longer lies in one piece, so each is read word by word: as many wavefronts in all, with more instructions."),
 )
@@ -190,8 +204,8 @@ V.line(*TOPIC.get("swizzles", ()))
 # %% [markdown]
 # ## 3 Divergence
 #
-# Lanes of a warp that take different paths wait for each other: the warp executes every path that one of its lanes takes.
-# Short branches the compiler replaces by predicated instructions, which all lanes issue and some ignore.
+# Lanes of a warp that take different paths take turns: the warp executes every path that one of its lanes takes. A branch around
+# few instructions the compiler often replaces by predicated ones, which are issued for the whole warp and ignored by some lanes.
 
 # %%
 page.figure("divergence")
@@ -204,7 +218,7 @@ page.table(
     "What the compiler made of the branch: instructions of a warp, read from the machine code as it ran.",
     ["Kernel", "Branch instructions", *(text("All, {n} lanes", n=x) for x in (lanes[0], lanes[len(lanes) // 2], lanes[-1])), *(text("Time, {n} lanes, µs", n=x) for x in (lanes[0], lanes[len(lanes) // 2], lanes[-1])), "It became"],
     rows, source="`tables/instructions.csv`, `tables/timings.csv`", align="lrrrrrrrl", name="predication",
-    notes=[text("Branch instructions are {list}.", list=Listing([f"`{x}`" for x in CONTROL]))],
+    notes=[text("Branch instructions are {list}.", list=Listing([f"`{x}`" for x in CONTROL])), "`branch_short` and `branch_ternary` have half as many square roots and sines to make as `branch_long`."],
 )
 paths = ends("paths")
 say(
@@ -224,7 +238,7 @@ V.line(*TOPIC.get("divergence", ()))
 # %%
 page.figure("alignment")
 page.table(
-    "A copy of rows by their pitch in global memory.", ["Pitch, elements", "Sectors per load", "Lines, loads and stores", *(text("{mode}, µs", mode=x) for x in modes)],
+    "A copy of rows by their pitch in global memory.", ["Pitch, elements", "Sectors per load", "Lines, loads and stores", *(text("Time, {mode}, µs", mode=x) for x in modes)],
     [[derived(c.kernel_values["row_pitch"]), *(counter(c, q) for q in ("global_load_sectors_per_request", "global_lines")), *(timing(c, "median_us", x) for x in modes)] for c in r.cells_of("copy_pitch")],
     source="`tables/counters.csv`, `tables/timings.csv`", name="pitches",
 )
@@ -232,7 +246,7 @@ given = [counter(c, "alignment_bytes") for c in r.cells_of("allocation")]
 say(
     choose("misaligned-5-sectors", holds=text("One element off, a load touches {a:n} sectors instead of {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request")), fails=text("One element off, a load touches {a:n} sectors; aligned {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request"))),
     choose("misaligned-halves", holds="That halves the speed.", fails=text("That does not halve the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one. The further sector is one that the next warp needs as well, and a cache serves one of the two.", h=slower[hot], c=slower[cold])),
-    choose("malloc-4-byte", holds="The allocator gives addresses that are not aligned to a sector.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))) if given else "",
+    choose("malloc-4-byte", holds="The allocator gives addresses of less alignment than its documentation promises.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))) if given else "",
 )
 V.line(*TOPIC.get("alignment", ()))
 
@@ -267,26 +281,22 @@ launched = [n for n, x in rates.items() if x.known and x.number > (1 - CLOSE) * 
 if len(launched) > 1:
     say(text("With {sizes} threads a block the time follows the number of blocks: the device starts {x:n} blocks a microsecond, whatever they hold, and blocks that small end before the multiprocessors are full. Occupancy has no part in that.", sizes=Listing(launched), x=fastest))
 limited = r.cells_of("occupancy_registers")
-step = min((b.kernel_values["live"] - a.kernel_values["live"] for a, b in zip(limited, limited[1:], strict=False)), default=0)
-steps = [
-    text("{x} from {a:n} to {b:n} registers", x=quotient(*(r.predicted(c, "theoretical_occupancy_pct") for c in (b, a)), unit="%", scale=100), a=r.predicted(a, "registers_per_thread"), b=r.predicted(b, "registers_per_thread"))
-    for a, b in zip(limited, limited[1:], strict=False) if b.kernel_values["live"] - a.kernel_values["live"] == step
-]
+levels = [text("{o} with {n:n} registers", o=r.predicted(c, "theoretical_occupancy_pct"), n=r.predicted(c, "registers_per_thread")) for c in limited]
 full = r.cell("occupancy_memory", ilp=ilps[0], shared_kib=held[0])
 half_full = [c for c in r.cells_of("occupancy_memory") if (o := quotient(r.predicted(c, "theoretical_occupancy_pct"), r.predicted(full, "theoretical_occupancy_pct"))).known and o.number <= 1 / 2]
 halfway = r.best(half_full, cold)
 say(
-    text("With one load at a time and {o} occupancy a copy reaches {x}; {b}, at {p}, reaches {y}.", o=r.predicted(full, "theoretical_occupancy_pct"), x=timing(full, "bandwidth_gb_s", cold), b=r.label(halfway), p=r.predicted(halfway, "theoretical_occupancy_pct"), y=timing(halfway, "bandwidth_gb_s", cold)) if halfway else "",
+    text("With one load at a time and {o} occupancy a copy reaches {x}; with {n} loads at a time and {p} ({b}) it reaches {y}.", o=r.predicted(full, "theoretical_occupancy_pct"), x=timing(full, "bandwidth_gb_s", cold), n=halfway.kernel_values["ilp"], b=r.label(halfway), p=r.predicted(halfway, "theoretical_occupancy_pct"), y=timing(halfway, "bandwidth_gb_s", cold)) if halfway else "",
     choose("occupancy-lower-faster", holds="So a kernel with half the occupancy can be the faster one: what counts are operations in flight, which a thread can provide as well.", fails="No kernel with half the occupancy was faster than its fully occupied counterpart here."),
-    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails="Registers are handed out in small steps, and occupancy falls in as many, along one curve: it is steep where registers are few, not beyond multiples of a warp's lanes."),
-    text("Of the occupancy a step leaves {list}.", list=Listing(steps)) if steps else "",
+    choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails="Registers are handed out in small units, and occupancy falls along one curve, whole blocks at a time: the steps are high where registers are few, and multiples of a warp's lanes are no special places."),
+    text("Occupancy is {list}.", list=Listing(levels)) if levels else "",
 )
 V.line(*TOPIC.get("occupancy", ()))
 
 # %% [markdown]
 # ## 6 Threads and warps
 #
-# Threads of a block are numbered along x first, then y; each warp takes the next lanes of that count.
+# Threads of a block are numbered along x first, then y, then z; a warp is a run of consecutive numbers.
 
 # %%
 page.figure("warp_lanes")
@@ -304,10 +314,10 @@ V.line("warp-order")
 # %%
 page.figure("memories")
 first, second = (r.cell("global_latency", touch=x) for x in ends("touch"))
-shared_rate, global_rate = (timing(r.best(r.cells_of(v), m), "bandwidth_gb_s", m) if r.best(r.cells_of(v), m) else missing(v, "it was not timed") for v, m in (("bank_load", hot), ("occupancy_memory", cold)))
+shared_rate, global_rate = (measures.measured(r, r.cell(bar["cell"]), {k: v for k, v in bar.items() if k in measures.KEYS}) for bar in declared["memories"]["panels"][1]["bars"])
 say(
     text("A load from shared memory takes {a:n} cycles, one from global memory {b:n} when it hits L1, {c:n} when it hits L2 and {d:n} when it must go to DRAM.", a=cycles(easy["bank_latency"]), b=cycles(second), c=cycles(first), d=counter(first, "cycles_per_access_cold")),
-    text("Per second all multiprocessors together load {x} from shared memory, and the fastest copy moves {y} through DRAM: {q:n} times as much.", x=shared_rate, y=global_rate, q=quotient(shared_rate, global_rate)),
+    text("All multiprocessors together load {x} from shared memory, a copy through DRAM moves {y}, reads and writes together: {q:n} times as much.", x=whole(shared_rate), y=whole(global_rate), q=quotient(shared_rate, global_rate)),
     choose("shared-fast-10x", holds="About ten times as fast is a fair summary of that.", fails="About ten times as fast is no fair summary: it depends on whether latency or bandwidth is meant, and on which cache the global load hits."),
 )
 V.line("shared-fast-10x")
@@ -315,7 +325,7 @@ V.line("shared-fast-10x")
 # %%
 if V.claims:
     page.heading(2, "8 The folklore, judged")
-    say("Each statement is held against this device's tables. A verdict belongs to this device.")
+    say("Each statement is held against the tables of this run. On another device a verdict may differ.")
     V.table(TOPICS, "Statements, verdicts and the figures that decided them.")
 
 # %% [markdown]

@@ -23,6 +23,7 @@ LIGHT, DARK = "#eef4fa", "#08396b"
 SHADES = LinearSegmentedColormap.from_list("shades", [LIGHT, "#7fb2dd", DARK])  # light is little; its lightness is even in grey
 PAPER, INK_ON_LIGHT = "#ffffff", "#1a1c1d"  # fixed colours: the fields' own ground does not follow the page's scheme
 LEAST, GAP, BETWEEN, ROOM = 7, 5.2, 7.0, 84.0  # threads that a narrow block is given, between blocks, between lines, and in a line
+LABEL = 4  # threads that the words of a warp's label cover; where fewer are left in the row, its number stands alone
 WARPS = ("#0072b2", "#f0e442", "#9ad0f5", "#d55e00")  # neighbours differ in lightness
 
 
@@ -137,7 +138,8 @@ def _block(d: Drawing, axes: Axes, cell: Cell, wide: int, tall: int) -> None:
         if t == head:
             where = (t % wide + 0.15, t // wide + 0.55)
             box = {"boxstyle": "square,pad=0.05", "facecolor": look["facecolor"], "edgecolor": "none"}
-            axes.annotate(d.words("warp {n}", n=warps[head]), where, va="center", fontsize=5.2, color=_on(look["facecolor"]), zorder=3, bbox=box)
+            words = d.words("warp {n}", n=warps[head]) if wide - t % wide >= LABEL else str(warps[head])
+            axes.annotate(words, where, va="center", fontsize=5.2, color=_on(look["facecolor"]), zorder=3, bbox=box)
     axes.set_title(f"({wide}, {tall})" if ran else d.words("{block}: not measured", block=f"({wide}, {tall})"), fontsize=8, pad=3)
     axes.set_xlim(0, wide)
     axes.set_ylim(tall, 0)

@@ -104,6 +104,8 @@ class Verdicts:
             for comparisons in self._measured(claim).values():
                 ends = _ends(comparisons)
                 limit = Message(ends[0]["threshold"].removeprefix("= "))
+                if ends[0].get("over") == "some" and len(comparisons) > 1:
+                    limit = text("{limit} for one", limit=limit)
                 rows.append([*first, _compared(ends[0], named=named), Listing([_figure(r) for r in ends], last="to"), limit])
                 first = ["", ""]
             if first[0]:
@@ -200,7 +202,7 @@ def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
     return text(
         "{what}{values}{count} (allowed: {limit})",
         what=text("{x}: ", x=_said(rows[0], "says")) if named else EMPTY, values=Listing(values, last="to"),
-        count=EMPTY if len(rows) == 1 else text(", met by {n} of {m}", n=met, m=len(rows)), limit=Message(ends[0]["threshold"]),
+        count=EMPTY if len(rows) == 1 else text(", met by {n} of {m}, one suffices" if rows[0].get("over") == "some" else ", met by {n} of {m}", n=met, m=len(rows)), limit=Message(ends[0]["threshold"]),
     )  # fmt: skip
 
 
@@ -218,11 +220,6 @@ class Statement(Text):
     def __init__(self, english: str, chinese: str) -> None:
         super().__init__(english)
         self.given = {"zh": chinese}
-
-
-def _said(row: Row, key: str) -> Part:
-    """What the file of claims says under ``key``; where it gives no Chinese for it, the page's own translations do."""
-    return Statement(row[key], row[f"{key}_zh"]) if row.get(f"{key}_zh") else Message(row[key])
 
 
 def _said(row: Row, column: str) -> Part:
