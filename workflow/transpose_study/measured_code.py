@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from transpose_study.container import Container
 from transpose_study.errors import StudyError
 from transpose_study.records import write_bytes
-from transpose_study.registry import Study
+from transpose_study.registry import Study, Variant
 
 
 def other_code(study: Study, container: Container) -> set[str]:
-    """Variants of ``study`` whose code or launch geometry is not what the archive's own sources say.
+    """Variants of ``study`` whose code, launch or sizes are not what the archive's own sources say.
 
     A variant that the archive lacks is not among them (nothing is measured of it), and nor is any where the archive holds
     no readable registry, for then nothing can be told.
@@ -29,5 +29,11 @@ def other_code(study: Study, container: Container) -> set[str]:
         return {
             name
             for name, variant in study.variants.items()
-            if name in archived.variants and archived.launch_digest(archived.variants[name]) != study.launch_digest(variant)
+            if name in archived.variants and _measured(archived, archived.variants[name]) != _measured(study, variant)
         }
+
+
+def _measured(study: Study, variant: Variant) -> tuple[str, ...]:
+    """What a variant was measured with, and the registry's sizes that stand where it has none of its own."""
+    sizes = (study.elements if variant.elements is None else variant.elements, study.bytes_moved if variant.bytes is None else variant.bytes)
+    return study.launch_digest(variant), *("".join(str(s).split()) for s in sizes)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from projects import ROOT
 from transpose_study import config
+from transpose_study.analysis.timings import _footprint
 from transpose_study.entries import read_variant
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
@@ -209,6 +211,9 @@ def test_expressions_are_not_evaluated_for_cells_that_their_preconditions_refuse
     some = Experiment(config.parse(data | {"axes": data["axes"] | {"tile": [0, 8]}}), ROOT, TARGET, Path("results/x/micro"))
     refusals = [some.study.cell_refusal(c) for c in some.cells("swizzles") if c.variant.name == "swizzle_none"]
     assert refusals == ["the shared tile has 8, 16, 24 or 32 columns", ""]
+    run = SimpleNamespace(study=some.study, experiment=SimpleNamespace(gpu={"l2_bytes": 2**20}))
+    sizes = [_footprint(run, c) for c in some.cells("swizzles") if c.variant.name == "swizzle_none"]
+    assert sizes == [None, 2 * 65536 // 8 * 32 * 8 * 4 / 2**20]
 
 
 def test_words_that_become_file_names() -> None:

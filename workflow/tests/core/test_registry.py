@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from projects import ROOT
 from transpose_study import entries
 from transpose_study.errors import StudyError
+from transpose_study.measured_code import other_code
 from transpose_study.registry import Cell, Study
 
 SHIPPED = ROOT / "kernels" / "transpose" / "variants.yaml"
@@ -186,6 +188,28 @@ def test_launch_digest_sees_what_a_name_means_and_what_is_passed(tmp_path: Path)
     assert digest() == digest(references=usual) == digest(arguments=["input", "output", "rows", "cols"])
     assert digest() != digest(references=usual | {"transpose": {"period": "cols", "step": "rows"}})
     assert digest(arguments=["output", "input", "rows", "cols"]) not in (digest(), digest(arguments=["input", "output", "cols", "rows"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "edited"),
+    [
+        ({}, set()),
+        ({"title": "another", "elements": "rows*cols"}, set()),
+        ({"elements": "rows * cols * 2"}, {"k"}),  # sizes that the whole registry shares decide a bandwidth as much as a kernel's own
+        ({"bytes": "rows * cols * itemsize"}, {"k"}),
+        ({"grid": [1]}, {"k"}),
+    ],
+)
+def test_what_an_archive_measured_otherwise(tmp_path: Path, changes: dict[str, Any], edited: set[str]) -> None:
+    (tmp_path / "then").mkdir()
+    (tmp_path / "now" / "mine").mkdir(parents=True)
+    then = small(tmp_path / "then").parent
+    now = Study(small(tmp_path / "now" / "mine", **changes))
+    archive = SimpleNamespace(
+        names=dict.fromkeys(["sources/kernels/mine/variants.yaml", "sources/kernels/mine/k.cu"], ""),
+        read=lambda name: (then / Path(name).name).read_bytes(),
+    )
+    assert other_code(now, archive) == edited
 
 
 def test_integers_that_no_int_holds_are_no_launch(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from transpose_study.analysis.raw import SENSORS, UNKNOWN, Samples
 from transpose_study.analysis.run import NOT_MEASURED, OK, A, B, Run
 from transpose_study.analysis.tables import Row, write_table
+from transpose_study.errors import StudyError
 from transpose_study.registry import Cell
 from transpose_study.stats import Interval, mean_shift, median_interval, paired_ratio, seed_of
 
@@ -44,10 +45,20 @@ def write_timings(run: Run) -> list[Row]:
     return rows
 
 
+def _footprint(run: Run, cell: Cell) -> float | None:
+    """Input and output over the L2's size; None where a precondition rules out an axis value for which the sizes mean nothing."""
+    try:
+        return (run.study.input_bytes(cell) + run.study.matrix_bytes(cell)) / int(run.experiment.gpu["l2_bytes"])
+    except StudyError:
+        if run.study.cell_refusal(cell):
+            return None
+        raise
+
+
 def _timing_row(run: Run, group: str, cell: Cell, mode: str) -> Row:
     status = run.status(group, cell, mode)
     row: Row = {**run.columns(cell), "cache_mode": mode, "status": status.status, "reason": status.reason}
-    row["footprint_to_l2"] = (run.study.input_bytes(cell) + run.study.matrix_bytes(cell)) / run.experiment.gpu["l2_bytes"]
+    row["footprint_to_l2"] = _footprint(run, cell)
     samples = run.samples(group, cell, mode)
     if samples is None:
         return row
