@@ -14,6 +14,7 @@ HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED = "holds", "does not hold", "
 VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)
 INTERVALS = "In square brackets 95 % intervals. Of many comparisons the lowest and the highest figure stand here, or the one nearest to failing."
 _CONDITION = re.compile(r" (?:[<>]?=|[<>]|within) ")  # what stands between a measure and its limit
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _KERNELS = re.compile(r"\[[^\]]*\]")
 SIGNS = {HOLDS: "✓", DOES_NOT_HOLD: "✗", CANNOT_BE_TOLD: "?", NOT_MEASURED: "–"}  # told apart without colour
 
@@ -103,7 +104,7 @@ class Verdicts:
             named = len({r["part"] for r in self.parts.get(claim, ())}) > 1
             for comparisons in self._measured(claim).values():
                 ends = _ends(comparisons)
-                limit = Message(ends[0]["threshold"].removeprefix("= "))
+                limit: Part = _limit(ends[0], bare=True)
                 if ends[0].get("over") == "some" and len(comparisons) > 1:
                     limit = text("{limit} for one", limit=limit)
                 rows.append([*first, _compared(ends[0], named=named), Listing([_figure(r) for r in ends], last="to"), limit])
@@ -199,11 +200,18 @@ def _evidence(rows: Sequence[Row], *, named: bool) -> Text:
     ends = _ends(rows)
     values = [text("{figure}{where}", figure=_figure(r), where=_where(r) if len(rows) > 1 else EMPTY) for r in ends]
     met = sum(r["verdict"] == HOLDS for r in rows)
+    count = ", met by {n} of {m}, one suffices" if rows[0].get("over") == "some" else ", met by {n} of {m}"
     return text(
         "{what}{values}{count} (allowed: {limit})",
         what=text("{x}: ", x=_said(rows[0], "says")) if named else EMPTY, values=Listing(values, last="to"),
-        count=EMPTY if len(rows) == 1 else text(", met by {n} of {m}, one suffices" if rows[0].get("over") == "some" else ", met by {n} of {m}", n=met, m=len(rows)), limit=Message(ends[0]["threshold"]),
+        count=EMPTY if len(rows) == 1 else text(count, n=met, m=len(rows)), limit=_limit(ends[0]),
     )  # fmt: skip
+
+
+def _limit(row: Row, *, bare: bool = False) -> Message:
+    """What a comparison must be, its numbers set like the measured ones; ``bare`` leaves out the sign of equality."""
+    limit = _THOUSANDS.sub(lambda m: number(float(m[0].replace(",", ""))), row["threshold"])
+    return Message(limit.removeprefix("= ") if bare else limit)
 
 
 def _margin(row: Row) -> float:
