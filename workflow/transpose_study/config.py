@@ -120,7 +120,7 @@ class Config(Strict):
     compare: list[str] | None = Field(None, description="what the target compare sets side by side: archives, results folders, published studies")
     also: Different[str] = Field(default_factory=list, description="configuration files of further studies that `all` runs as well")
     shapes: list[Group] = Field(min_length=1, description="one timing job and one ncu job each")
-    axes: dict[str, list[int]] = Field(default_factory=dict, description="values of the axes that select code")
+    axes: dict[str, list[int]] = Field(default_factory=dict, description="values of the axes that the variants take")
     variants: Annotated[Different[str], Field(min_length=1)] | Literal["all"] = "all"
     input: Input = Input()
     timing: Timing = Timing()

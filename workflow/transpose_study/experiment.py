@@ -65,8 +65,6 @@ class Experiment:
             further = read_yaml(root / path)
             if not isinstance(further, dict):
                 raise StudyError("holds no keys", where=path)
-            if further.get("also"):
-                raise StudyError("is named by the key also, so it cannot name further files itself", where=path, hint="name them all in one file")
             report = further.get("report", {})
             if isinstance(report, dict):
                 further = further | {"report": {"formats": list(main.config.report.formats), **report}}
@@ -77,6 +75,8 @@ class Experiment:
                 raise type(error)(error.what, where=f"{path}, {error.where}" if error.where else path, hint=error.hint) from None
             if experiment.paths.folder in [e.paths.folder for e in found]:
                 raise StudyError(f"is an experiment of the study {experiment.config.study}, which is run already", where=path)
+            if further.get("also"):
+                raise StudyError("is named by the key also, so it cannot name further files itself", where=path, hint="name them all in one file")
             if experiment.replay != main.replay:
                 one, other = ("replays an archive", "is measured") if experiment.replay else ("is measured", "replays an archive")
                 raise StudyError(f"{one}, where the main experiment {other}", where=path, hint="take out its key device, or run it by itself")

@@ -129,7 +129,11 @@ def evaluate(text: str | int, names: Mapping[str, int], *, where: str = "") -> i
         except (TypeError, ValueError, ZeroDivisionError) as error:
             raise refuse(node, f"cannot be computed ({error})") from None
 
-    return visit(parse(text, where=where))
+    tree = parse(text, where=where)
+    try:
+        return visit(tree)
+    except RecursionError:
+        raise StudyError(f"an expression of {len(text)} characters is nested too deeply", where=where) from None
 
 
 _ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {**FUNCTIONS, "min": np.minimum, "max": np.maximum, "where": np.where}

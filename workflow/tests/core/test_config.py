@@ -239,7 +239,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"study": "transpose", "report": None}, "further.yaml, configuration: report"),
         ({"study": "transpos"}, "further.yaml, configuration: there is no folder"),
         ({"study": "transpose"}, "further.yaml: is an experiment of the study transpose, which is run already"),
-        ({"also": ["x.yaml"]}, "further.yaml: is named by the key also, so it cannot name further files itself"),
+        ({"also": ["x.yaml"], "run": "other"}, "further.yaml: is named by the key also, so it cannot name further files itself"),
         ({"device": "archive", "run": "other"}, "further.yaml: replays an archive, where the main experiment is measured"),
         ({"variant": "all"}, "unknown key 'variant', did you mean 'variants'?"),
     ],

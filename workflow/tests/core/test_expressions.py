@@ -75,3 +75,10 @@ def test_anything_else_is_refused_and_named(text: str, words: str) -> None:
 def test_names() -> None:
     assert names_in("ceil_div(rows * cols, 32) + itemsize") == {"rows", "cols", "itemsize"}
     assert names_in(5) == frozenset() == names_in("rows +")
+
+
+@pytest.mark.parametrize("text", ["-" * 1500 + "1", "1" + "+1" * 1500])
+def test_expressions_that_are_nested_too_deeply_are_refused(text: str) -> None:
+    """Python's parser takes them, whatever evaluates them one level after the other does not."""
+    with pytest.raises(StudyError, match=r"is nested too deeply|is no expression"):
+        evaluate(text, {}, where="here")
