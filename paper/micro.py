@@ -107,7 +107,7 @@ slower = {m: quotient(timing(shifted, "median_us", m), timing(aligned, "median_u
 in_counts = {v: len(V.with_verdict(v)) for v in (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)}
 if V.claims:
     say(text(
-        "Of {n} statements that tutorials make about banks, warps, alignment and occupancy, {a} hold on this device, {b} do not, {c} cannot be told and {d} were not measured ({table}; each with its figures in {all}). Square brackets hold 95 % intervals.",
+        "Of {n} statements that tutorials make about banks, warps, alignment and occupancy, {a} hold on this device, {b} do not, {c} cannot be told and {d} were not measured ({table}; each with its figures in {all}). Square brackets hold 95 % intervals; figures in bold type come from the compiled code, all others were measured.",
         n=len(V.claims), a=in_counts[HOLDS], b=in_counts[DOES_NOT_HOLD], c=in_counts[CANNOT_BE_TOLD], d=in_counts[NOT_MEASURED], table=page.table_ref("verdicts"), all=page.table_ref("claims"),
     ))
 exact = [x for x in r.table("predictions") if x["predicted"] and x["measured"] and x["note"].startswith("exact")] if r.has_table("predictions") else []

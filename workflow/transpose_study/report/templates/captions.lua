@@ -7,6 +7,8 @@ local NOTES = { ["Notes."] = true, ["注："] = true }
 local LONGEST_KEPT = 26 -- rows of a table that is kept on one printed page
 local WIDE = 9 -- columns from which a printed table is set smaller
 
+local GROUP = "▸ " -- begins the name of a group of rows
+
 local function starts_with(block, word)
   if block == nil or block.t ~= "Para" then return false end
   local first = block.content[1]
@@ -30,6 +32,31 @@ local function identifier(block, word)
   return word:lower() .. "-" .. pandoc.utils.stringify(block.content[1]):match("%d+")
 end
 
+-- A row that only names the group of the rows below it becomes the first line of the next row, so that no page ends with it.
+local function join_group_names(rows)
+  local result = pandoc.List{}
+  local name = nil
+  for _, row in ipairs(rows) do
+    local first = row.cells[1].contents[1]
+    if first ~= nil and pandoc.utils.stringify(first):sub(1, #GROUP) == GROUP then
+      name = first.content
+    else
+      for column, cell in ipairs(row.cells) do
+        local content = cell.contents[1]
+        if name ~= nil and content ~= nil then
+          local line = column == 1 and pandoc.Inlines(name) or pandoc.Inlines{pandoc.Str("\u{a0}")}
+          line:insert(pandoc.LineBreak())
+          line:extend(content.content)
+          content.content = line
+        end
+      end
+      name = nil
+      result:insert(row)
+    end
+  end
+  return result
+end
+
 function Blocks(blocks)
   local result = pandoc.Blocks{}
   local i = 1
@@ -39,7 +66,9 @@ function Blocks(blocks)
       after.caption = pandoc.Caption({pandoc.Plain(this.content)})
       after.attr = pandoc.Attr(identifier(this, "Table"), {}, {})
       local around = {}
-      if FORMAT == "typst" and #after.bodies[1].body <= LONGEST_KEPT then table.insert(around, "keep") end
+      local lines = #after.bodies[1].body
+      if FORMAT == "typst" then after.bodies[1].body = join_group_names(after.bodies[1].body) end
+      if FORMAT == "typst" and lines <= LONGEST_KEPT then table.insert(around, "keep") end
       if FORMAT == "typst" and #after.colspecs >= WIDE then table.insert(around, "wide") end
       for _, name in ipairs(around) do result:insert(pandoc.RawBlock("typst", "#" .. name .. "[")) end
       result:insert(after)
