@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import zipfile
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -18,7 +19,7 @@ from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.records import read_csv
 from transpose_study.registry import Study
-from transpose_study.simt.predict import predict_run
+from transpose_study.simt.predict import _pictured, predict_run
 
 RECORDED = [ROOT / "workflow/tests/material/nvidia-h200-quick.crate.zip", *sorted((ROOT / "results/archive").rglob("*.crate.zip"))]
 
@@ -240,3 +241,15 @@ def test_the_registry_holds_no_expected_counts():
     allowed = {"title", "origin", "source", "computes", "takes", "block", "grid", "macros", "requires", "driver_copy"}
     assert all(set(e) <= allowed for e in entries.values())
     assert BLOCK_ROWS["block_rows"] == [4, 8, 16, 32]
+
+
+def test_a_kernel_is_pictured_at_the_last_cell_of_the_first_group_that_it_can_run_in() -> None:
+    """The widest tile, since axes go from small to large; 32 columns of `early` cannot run in the first group, nor anything of `late`."""
+    cells = [SimpleNamespace(kernel=k, group={"at": g}, tile=t) for g in ("first", "second") for k in ("early", "late") for t in (8, 16, 32)]
+    refused = {("early", "first", 32), *(("late", "first", t) for t in (8, 16, 32))}
+    plan = SimpleNamespace(
+        study=SimpleNamespace(kernel_name=lambda c: c.kernel),
+        refusal=lambda c: ("skipped", "too wide") if (c.kernel, c.group["at"], c.tile) in refused else ("", ""),
+    )
+    found = {c.kernel: (c.group["at"], c.tile) for c in _pictured(plan, cells)}
+    assert found == {"early": ("first", 16), "late": ("second", 32)}
