@@ -190,11 +190,14 @@ def test_holder_of_a_dead_process(locked: Project) -> None:
     assert findings(locked, "--no-probe")[1]["lock files"][0]["level"] == OK
 
 
-def test_archives_that_other_configurations_replay_are_looked_at_too(locked: Project) -> None:
+def test_archives_of_further_studies_are_looked_at_too(locked: Project) -> None:
     locked.path("config/other.yaml").write_text("study: transpose\nreplay: results/archive/gone.crate.zip\n", encoding="utf-8")
+    assert len(findings(locked, "--no-probe")[1]["archive"]) == 1  # nothing names that file
+    locked.configure(also=["config/other.yaml", "config/nowhere.yaml"])
     status, found = findings(locked, "--no-probe")
-    assert [f["level"] for f in found["archive"]] == [OK, BROKEN] and status == 2
-    assert "gone.crate.zip: this archive is not there" in found["archive"][1]["text"]
+    assert sorted(f["level"] for f in found["archive"]) == sorted([OK, BROKEN, BROKEN]) and status == 2
+    texts = " ".join(f["text"] for f in found["archive"])
+    assert "gone.crate.zip: this archive is not there" in texts and "nowhere.yaml" in texts
 
 
 def test_missing_or_damaged_archive(locked: Project) -> None:

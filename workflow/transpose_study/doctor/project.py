@@ -147,12 +147,16 @@ def files(root: Path) -> Iterator[Finding]:
 
 
 def archive(root: Path) -> Iterator[Finding]:
-    """The archives that are rebuilt where there is no GPU: the default configuration's, and those that other configurations name."""
-    main = root / "config" / "config.yaml"
-    names = {parse(read_yaml(main), where="config/config.yaml").replay: None}
-    for path in sorted(main.parent.glob("*.yaml")):
-        data = read_yaml(path)
-        if path != main and isinstance(data, dict) and isinstance(data.get("replay"), str):
+    """The archives that are rebuilt where there is no GPU: the default configuration's, and those of the further studies it names."""
+    main = parse(read_yaml(root / "config" / "config.yaml"), where="config/config.yaml")
+    names = {main.replay: None}
+    for path in main.also:
+        try:
+            data = read_yaml(root / path)
+        except StudyError as error:
+            yield Finding(BROKEN, "archive", str(error).splitlines()[0], "mend the key also in config/config.yaml")
+            continue
+        if isinstance(data, dict) and isinstance(data.get("replay"), str):
             names[data["replay"]] = None
     for name in names:
         if not name:
