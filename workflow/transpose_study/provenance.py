@@ -16,7 +16,7 @@ COLUMNS = ["run_id", "configuration_digest", "cubin_digest"]  # the last columns
 DIGITS = 12
 
 # Keys of the configuration that decide neither what is measured nor how.
-PRESENTATION = ("run", "device", "replay", "report", "paper", "compare")
+PRESENTATION = ("run", "device", "replay", "report", "paper", "compare", "also")
 
 
 def configuration_digest(experiment: Experiment) -> str:
