@@ -10,7 +10,7 @@
 # template whose other editions lie in paper/transpose.<language>.yaml.
 from transpose_study.report import sections, statistics
 from transpose_study.report.page import Page
-from transpose_study.report.texts import EMPTY, Listing, Message, optional, plural, text
+from transpose_study.report.texts import EMPTY, Listing, optional, plural, text
 from transpose_study.report.verdicts import CANNOT_BE_TOLD, DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Verdicts, topics_of
 from transpose_study.report.wording import Amount, derived, highest, lowest, missing, number, product, quotient, relation
 
@@ -109,21 +109,7 @@ def mib(size):
 
 
 # %%
-page.heading(1, text("{title} on {gpu}", title=study.title, gpu=gpu["name"]))
-day = str(env.get("start") or "")[: len("YYYY-MM-DD")] or "an unrecorded day"
-if experiment.replay:
-    archive = str(experiment.target["archive"]).replace("\\", "/").split("/")[-1]
-    lines = [text("**Replay** of the archive {archive}, recorded on {day} on {gpu}. Nothing was measured on the machine that made this page.", archive=f"`{archive}`", day=day, gpu=gpu["name"])]
-else:
-    lines = [text("**Live run** on {gpu}, measured on {day}.", gpu=gpu["name"], day=day)]
-absent = r.absences()
-if not absent:
-    lines.append("Every configured cell was timed.")
-for where, status, reason, names in absent:
-    lines.append(text("At {where}, {status}: {names}: {reason}.", where=where, status=status, names=Listing(names), reason=Message(reason)))
-for reason, (count, total) in r.counter_absences().items():
-    lines.append(text("Counters: {count} of {total} figures are missing: {reason}.", count=count, total=total, reason=Message(reason)))
-page.quote(*lines)
+sections.banner(page)
 
 # %% [markdown]
 # ## Summary
@@ -931,8 +917,7 @@ if any(x["predicted"] for x in (r.table("predictions") if r.has_table("predictio
         "limit_blocks": "Limit by blocks", "limit_registers": "Limit by registers", "limit_shared_memory": "Limit by shared memory", "limit_warps": "Limit by warps", "resident_blocks_per_sm": "Resident blocks per SM", "theoretical_occupancy_pct": "Theoretical occupancy",
         "compulsory_dram_read_bytes": "DRAM bytes read", "compulsory_dram_write_bytes": "DRAM bytes written", "global_load_sectors_per_request": "Sectors per load request", "global_store_sectors_per_request": "Sectors per store request", "check_failed": "Faults found by the check",
     }
-    kinds = [("a bound: caches add and hold back", lambda n: n.startswith("a bound")), ("the unit's counter adds arbitration", lambda n: "arbitration" in n), ("the hardware's own counter varies", lambda n: not n.startswith("exact")), ("exact, given the shared configuration", lambda n: "driver chose" in n), ("exact", lambda n: True)]
-    if sections.predictions(page, WORDS, kinds):
+    if sections.predictions(page, WORDS, sections.NOTES):
         pairs = [x for x in r.table("predictions") if x["predicted"] and x["measured"] and x["note"].startswith("exact")]
         off = sorted({x["quantity"] for x in pairs if float(x["predicted"]) != float(x["measured"])})
         origin = "tables/predictions.csv: rows whose note is exact"

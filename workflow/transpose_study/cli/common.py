@@ -6,9 +6,15 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transpose_study.errors import StudyError
+
+if TYPE_CHECKING:
+    from transpose_study.registry import Study
+
+STUDY = "transpose"  # where a command that takes --study is given none
+AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
 
 
 class Command(argparse.ArgumentParser):
@@ -22,6 +28,28 @@ class Command(argparse.ArgumentParser):
             late, self.late = self.late, None
             late(self, args)
         return super().parse_known_args(args, namespace)
+
+
+def study_named(name: str) -> Study:
+    """The study of a folder of ``kernels/``."""
+    from transpose_study.registry import Study
+
+    return Study(Path("kernels") / name / "variants.yaml")
+
+
+def study_asked_for(arguments: Sequence[str]) -> Study | None:
+    """The study that ``--study`` names among arguments not yet parsed; None where its registry cannot be read, which the command says later."""
+    which = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    which.add_argument("--study", default=STUDY)
+    try:
+        return study_named(which.parse_known_args(arguments)[0].study)
+    except StudyError:
+        return None
+
+
+def add_axis(parser: argparse.ArgumentParser, name: str, meaning: str, **how: Any) -> None:
+    """``--AXIS N``, found again under :data:`AXIS` and the axis's name."""
+    parser.add_argument("--" + name.replace("_", "-"), dest=AXIS + name, metavar="N", help=meaning, **how)
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:

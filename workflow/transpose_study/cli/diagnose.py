@@ -8,15 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpose_study.cli.common import Command, add_log
+from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
 if TYPE_CHECKING:
     from transpose_study.registry import Study, Variant
-
-STUDY = "transpose"
-AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
 
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
@@ -40,20 +37,11 @@ def add(commands: argparse._SubParsersAction[Command]) -> None:
 
 def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """One option for each axis that a variant takes; a registry that cannot be read is reported when the command runs."""
-    which = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    which.add_argument("--study", default=STUDY)
-    try:
-        study = _study(which.parse_known_args(arguments)[0].study)
-    except StudyError:
+    study = study_asked_for(arguments)
+    if study is None:
         return
     for name in dict.fromkeys(axis for variant in study.variants.values() for axis in variant.takes):
-        parser.add_argument("--" + name.replace("_", "-"), dest=AXIS + name, metavar="N", help=study.axes[name].meaning)
-
-
-def _study(name: str) -> Study:
-    from transpose_study.registry import Study
-
-    return Study(Path("kernels") / name / "variants.yaml")
+        add_axis(parser, name, study.axes[name].meaning)
 
 
 def run_diagnose(args: argparse.Namespace, log: Log) -> None:
@@ -61,7 +49,7 @@ def run_diagnose(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.analysis.diagnose import facts_of, find_row, judge, page
     from transpose_study.cli.diagnose_tables import measured, recorded
 
-    study = _study(args.study)
+    study = study_named(args.study)
     variant = study.variant(args.variant)
     if variant.source is None:
         raise StudyError(f"{variant.name} has no kernel to diagnose", where=str(study.path))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpose_study.cli.common import Command, add_log
+from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from transpose_study.simt.explain import BankPicture, Touch
     from transpose_study.simt.machine import Launch, Program
 
-
-STUDY = "transpose"
-AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
 
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
@@ -43,39 +40,23 @@ def add(commands: argparse._SubParsersAction[Command]) -> None:
 
 def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """One option for each axis of the study that selects code; a registry that cannot be read is reported when the command runs."""
-    from transpose_study.registry import Study
-
-    which = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    which.add_argument("--study", default=STUDY)
-    try:
-        study = Study(_registry(which.parse_known_args(arguments)[0].study))
-    except StudyError:
+    study = study_asked_for(arguments)
+    if study is None:
         return
     for name in dict.fromkeys(axis for variant in study.variants.values() for axis in variant.takes):
         usual = study.noise_floor.get(name)
-        parser.add_argument(
-            "--" + name.replace("_", "-"),
-            dest=AXIS + name,
-            type=int,
-            default=usual,
-            metavar="N",
-            help=study.axes[name].meaning + (f"; default: {usual}, the noise-floor cell's" if usual is not None else ""),
-        )
-
-
-def _registry(study: str) -> Path:
-    return Path("kernels") / study / "variants.yaml"
+        meaning = study.axes[name].meaning + (f"; default: {usual}, the noise-floor cell's" if usual is not None else "")
+        add_axis(parser, name, meaning, type=int, default=usual)
 
 
 def run_explain(args: argparse.Namespace, log: Log) -> None:
     """Compile the kernel, execute one block of it on the CPU, and print what its first warp touches."""
     from transpose_study.records import write_text
-    from transpose_study.registry import Study
     from transpose_study.simt import explain
     from transpose_study.simt.blocks import count_memory
     from transpose_study.simt.cells import launch_of
 
-    study = Study(_registry(args.study))
+    study = study_named(args.study)
     cell = _cell(study, args)
     program = _compile(study, cell, args.architecture)
     launch = launch_of(study, cell, program)
