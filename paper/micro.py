@@ -41,9 +41,9 @@ KEY = ["latency-linear", "pitch-33-multiple", "misaligned-halves", "divergence-p
 
 
 def ways(cell, measure=LOADS):
-    """Wavefronts of one shared access: predicted, which is exact, else the unit's counter, which adds arbitration."""
-    found = measures.predicted(r, cell, measure)
-    return found if found.known else measures.measured(r, cell, measure)
+    """Wavefronts of one shared access, counted, else predicted."""
+    found = measures.measured(r, cell, measure)
+    return found if found.known else measures.predicted(r, cell, measure)
 
 
 def values(axis):
@@ -335,7 +335,7 @@ if V.claims:
 say("The predictions come from the compiled code, the launch and the device's limits alone; an emulator executes the warps and counts what they do. No measured counter enters them but the shared configuration, which the driver chooses.")
 page.figure("predicted_and_measured")
 words = declared["predicted_and_measured"]["quantities"] | {
-    "shared_conflicts_exact": "True conflicts", "shared_load_wavefronts": "Load wavefronts, unit's counter", "shared_store_wavefronts": "Store wavefronts, unit's counter", "barriers": "Barriers",
+    "shared_conflicts_exact": "True conflicts", "shared_load_wavefronts": "Load wavefronts", "shared_store_wavefronts": "Store wavefronts", "barriers": "Barriers",
     "global_load_sectors_per_request": "Sectors per load request", "global_store_sectors_per_request": "Sectors per store request", "shared_allocated_bytes_per_block": "Shared bytes allocated per block",
     "limit_blocks": "Limit by blocks", "limit_registers": "Limit by registers", "limit_shared_memory": "Limit by shared memory", "limit_warps": "Limit by warps", "check_failed": "Faults found by the check",
 }

@@ -48,6 +48,7 @@ rule time_group:
         "{run}/logs/time/{group}.log",
     params:
         settings=lambda w: RUNS[w.run].time_settings(w.group),
+    threads: workflow.cores or 1  # the machine to itself: nothing else of this workflow runs beside a timing
     resources:
         gpu=1,
     shell:
@@ -90,14 +91,14 @@ rule merge_checks:
 rule merge_counters:
     """Join the metric batches of one shape."""
     input:
-        lambda w: [RUNS[w.run].paths.counters_part(w.group, b) for b in RUNS[w.run].batch_names()],
+        lambda w: [RUNS[w.run].paths.counters_part(w.group, b) for b in RUNS[w.run].batch_names(w.group)],
     output:
         "{run}/raw/counters/{group}.csv",
     log:
         "{run}/logs/merge_counters/{group}.log",
     params:
         study=lambda w: RUNS[w.run].config.study,
-        batches=lambda w: RUNS[w.run].batch_names(),
+        batches=lambda w: RUNS[w.run].batch_names(w.group),
     shell:
         "transpose-study merge-counters --run {wildcards.run:q} --study {params.study:q} --groups {wildcards.group:q}"
         " --batches {params.batches:q} --log {log:q}"

@@ -171,11 +171,14 @@ class Experiment:
         """The cells of a group, in the registry's order."""
         return self.study.cells(self.groups[group].values, [v.name for v in self.variants(group)], self.config.axes)
 
-    def batch_names(self) -> list[str]:
-        """The metric batches to read."""
+    def batch_names(self, group: str | None = None) -> list[str]:
+        """The metric batches to read; of a group, without what kernels observe where none of it observes anything."""
         if not self.config.profile.enabled:
             return []
-        return [n for n, b in self.batches.items() if not b.optional] if self.config.profile.batches is None else self.config.profile.batches
+        chosen = self.config.profile.batches
+        names = [n for n, b in self.batches.items() if not b.optional] if chosen is None else chosen
+        silent = group is not None and not any(v.observes for v in self.variants(group))
+        return [n for n in names if not (silent and self.batches[n].observed)]
 
     def batch(self, name: str) -> Batch:
         """A metric batch by name."""

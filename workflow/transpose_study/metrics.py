@@ -49,6 +49,11 @@ class Batch:
     optional: bool = False  # read where profile.batches names it, and not missed where it does not
 
     @property
+    def observed(self) -> bool:
+        """Whether kernels observe its quantities themselves, without ncu."""
+        return self.tool == "kernel"
+
+    @property
     def digest(self) -> str:
         """Digest of what decides the batch's raw values: names and units, not their order nor what they mean."""
         names = sorted([q.key, q.unit, q.metric, dict(q.by_chip)] for q in self.quantities)
@@ -66,10 +71,10 @@ def study_metrics(root: Path, study: Study) -> dict[str, Batch]:
     path = study_file(root, "metrics", study.name)
     batches = load_metrics(path)
     observed = sorted(v.name for v in study.variants.values() if v.observes)
-    if observed and not any(b.tool == "kernel" for b in batches.values()):
+    if observed and not any(b.observed for b in batches.values()):
         hint = "add to its batches: kernel: {meaning: what kernels observe themselves, tool: kernel}"
         raise StudyError(f"has no batch that reads what {', '.join(observed)} observe{'s' * (len(observed) == 1)}", where=str(path), hint=hint)
-    return {n: _observed(b, study, batches) if b.tool == "kernel" else b for n, b in batches.items()}
+    return {n: _observed(b, study, batches) if b.observed else b for n, b in batches.items()}
 
 
 def _observed(batch: Batch, study: Study, batches: Mapping[str, Batch]) -> Batch:

@@ -145,10 +145,10 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
 
 
 def _field(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return ""
     if isinstance(value, float):
-        return repr(float(value))
+        return "" if math.isnan(value) else repr(float(value))
     return str(value)
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from transpose_study import expressions
 from transpose_study.cells import POINTERS, Cell, Geometry, Kernel, Reference, Value, Values, Variant
 from transpose_study.entries import INDEX, KIND_NAMES, matrix_references, read_axis, read_references, read_variant
@@ -218,15 +216,6 @@ class Study:
 
     def _value(self, cell: Cell, expression: str | int) -> int:
         return expressions.evaluate(expression, self.numbers(cell.values), where=f"{self.path}, variant {cell.variant.name}")
-
-    def expected(self, cell: Cell, reference: Reference) -> np.ndarray:
-        """For each output element, the index of the input element that it must equal (int64)."""
-        i, names = np.arange(self.element_count(cell)), self.numbers(cell.values)
-        where = f"{self.path}, variant {cell.variant.name}, key computes"
-        if reference.index:
-            return expressions.evaluate_array(reference.index, names, {INDEX: i}, where=where)
-        period, step = self.stride_of(cell, reference)
-        return i % period * step + i // period
 
     def check_reference(self, cell: Cell) -> None:
         """Raise :class:`StudyError` where the first or the last output element has no input element to be equal to."""

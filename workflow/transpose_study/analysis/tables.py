@@ -20,6 +20,8 @@ DIGITS = 12
 
 def tidy(value: Any) -> Any:
     """A plain value for a table: floats of twelve significant digits, whole ones without a fraction; text in one line."""
+    if type(value) is int or value is None or (type(value) is str and "\n" not in value):  # nearly every value of the large tables
+        return value
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating):

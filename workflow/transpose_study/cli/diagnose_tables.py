@@ -176,7 +176,7 @@ def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
 def _stages(experiment: Any, variant: Variant, log: Log) -> None:
     """Every step from the compiler to the tables, each through its own command."""
     run, (group,), study = str(experiment.paths.folder), experiment.groups, experiment.study.name
-    batches = experiment.batch_names()
+    batches = experiment.batch_names(group)
     steps = [
         ["build", variant.name, "--settings", experiment.build_settings(variant)],
         ["build", "harness", "--settings", experiment.harness_settings()],

@@ -29,7 +29,7 @@ def profile_group(settings: Mapping[str, Any], run: Path, log: Log, root: Path =
     """Profile one batch of a group; write its rows and, where ncu made one, its report."""
     plan = make_plan(settings, run)
     batch = study_metrics(root, plan.study)[settings["batch"]]
-    if batch.tool == "kernel":
+    if batch.observed:
         observe_group(plan, batch, settings, log)
         return
     journal = Journal(plan.paths.journal, f"profile {batch.name}", plan.name)

@@ -83,6 +83,7 @@ class Session:
         except runtime.CUDARuntimeError as error:
             raise StudyError(f"the GPU does not answer: {error}", hint="nvidia-smi shows its state") from None
         self._modules: dict[str, Any] = {}
+        self._allowed: dict[int, int] = {}  # dynamic shared memory in bytes that the driver was asked to allow, by function
         self._harness = self._module("harness")
         self.delay_kernel = self._harness.get_function("harness_delay")
         self._result = cuda_memory.Memory(16)
@@ -122,8 +123,9 @@ class Session:
             return lambda: runtime.memcpyAsync(target, source, size, kind, stream.ptr)
         kernel = self._module(self.study.kernel_name(cell)).get_function(cell.variant.name)
         geometry, shared = self.study.geometry(cell), self.study.dynamic_shared_bytes(cell)
-        if shared:
+        if shared > self._allowed.get(kernel.ptr, 0):  # one function serves many cells: what the largest asks holds for all
             cupy.cuda.driver.funcSetAttribute(kernel.ptr, MAX_DYNAMIC_SHARED_BYTES, shared)
+            self._allowed[kernel.ptr] = shared
         arguments = tuple(
             np.uint64(getattr(buffers, a).pointer) if isinstance(a, str) else np.int32(a) for a in self.study.arguments_of(cell)
         )

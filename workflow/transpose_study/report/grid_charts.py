@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from transpose_study.references import source_indices
 from transpose_study.registry import Cell
 from transpose_study.report import measures, style
 from transpose_study.report.figures import Drawing
@@ -129,7 +130,7 @@ def threads(d: Drawing) -> Figure:
 
 
 def _block(d: Drawing, axes: Axes, cell: Cell, wide: int, tall: int) -> None:
-    first = [int(v) for v in d.results.study.expected(cell, cell.variant.reference)[: wide * tall]]
+    first = [int(v) for v in source_indices(d.results.study, cell)[: wide * tall]]
     warps = {t: i for i, t in enumerate(dict.fromkeys(first))}
     ran = d.results.status(cell)[0] == "ok"
     for t, head in enumerate(first):

@@ -8,6 +8,7 @@ import numpy as np
 
 from transpose_study.encoding import encode
 from transpose_study.errors import StudyError
+from transpose_study.references import expected_patterns
 from transpose_study.registry import Cell, Study
 from transpose_study.simt.cells import CompiledKernel, launch_of
 from transpose_study.simt.checker import check_output, check_rules
@@ -48,7 +49,7 @@ def _compare(study: Study, cell: Cell, kernel: CompiledKernel, launch: Any) -> N
         buffer.data = _padded(np.zeros(buffer.size // 4, np.uint32))
     if "the input" in buffers:
         buffers["the input"].data = _padded(data)
-    expected = encode(study.expected(cell, cell.variant.reference))
+    expected = expected_patterns(study, cell)
     width = study.output_row(cell)
     check_output(kernel.program, launch, buffers["the output"], expected, lambda n: f"row {n // width}, column {n % width}")
     if "the input" not in buffers:
