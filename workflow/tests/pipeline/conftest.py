@@ -10,12 +10,17 @@ from projects import Project, copy_project
 
 
 @pytest.fixture(scope="session")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The finished run. Tests that change it take a copy."""
+def making(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """The finished run, and what Snakemake printed while it made it on four cores."""
     project = copy_project(tmp_path_factory.mktemp("live"))
     project.configure(**small_experiment())
-    project.snakemake("all", env=STANDIN)
-    return project
+    return project, project.snakemake("all", "--cores", "4", env=STANDIN)
+
+
+@pytest.fixture(scope="session")
+def live(making: tuple[Project, str]) -> Project:
+    """The finished run. Tests that change it take a copy."""
+    return making[0]
 
 
 @pytest.fixture

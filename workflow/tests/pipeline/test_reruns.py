@@ -59,6 +59,20 @@ def plan(project: Project) -> set[Job]:
     return project.plan(env=STANDIN)
 
 
+def test_nothing_runs_beside_a_timing(making: tuple[Project, str]) -> None:
+    """What compiles or counts on the other cores takes memory bandwidth and clock from the process that queues the launches."""
+    running: dict[str, str] = {}
+    crowds: list[set[str]] = []
+    for begun, name, ended in re.findall(r"^Job (\d+): (\w+)|^Finished jobid: (\d+)", making[1], re.M):
+        if ended:
+            running.pop(ended)
+        else:
+            running[begun] = name
+            crowds.append(set(running.values()))
+    assert max(map(len, crowds)) > 1, "four cores were given and one was used"
+    assert [c for c in crowds if "time_group" in c] == [{"time_group"}] * 2  # one timing a shape, each alone
+
+
 def test_finished_run_has_nothing_to_do_and_touching_every_source_changes_nothing(edited: Project) -> None:
     for part in ("Snakefile", "kernels", "config", "paper", "workflow"):
         for path in sorted_files(edited.path(part)):

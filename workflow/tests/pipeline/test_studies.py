@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from live_run import STANDIN
 from projects import ROOT, Project, copy_project
+from transpose_study.registry import Study
 
-MICRO = "results/archive/nvidia-h200-micro-2026-11-29.crate.zip"
+CONFIG = yaml.safe_load((ROOT / "config/micro.yaml").read_text(encoding="utf-8"))
+MICRO = CONFIG["replay"]
 
 
 @pytest.fixture
@@ -35,6 +38,15 @@ def test_a_file_of_another_study_stands_by_itself(project: Project) -> None:
     """Snakemake would merge the axes of both, and neither study knows the other's."""
     jobs = project.plan("--configfile", "config/micro.yaml", env=NO_GPU)
     assert ("aggregate",) in jobs and ("build_bank_load",) in jobs and not any("tiled" in job[0] for job in jobs)
+
+
+def test_what_kernels_observe_is_read_where_one_of_them_observes(project: Project) -> None:
+    """Elsewhere a job would take two seconds to write nothing."""
+    jobs = project.plan("--configfile", "config/micro.yaml", env=STANDIN | {"TRANSPOSE_STUDY_STANDIN": str(ROOT / MICRO)})
+    study = Study(ROOT / "kernels/micro/variants.yaml")
+    observing = {g["experiment"] for g in CONFIG["shapes"] if any(study.variant(v).observes for v in g["variants"])}
+    assert {j[1] for j in jobs if j[0] == "profile_group" and j[2] == "kernel"} == observing
+    assert {j[1] for j in jobs if j[0] == "profile_group" and j[2] == "brief"} == {g["experiment"] for g in CONFIG["shapes"]} > observing
 
 
 def test_a_named_archive_is_rebuilt_alone(project: Project) -> None:

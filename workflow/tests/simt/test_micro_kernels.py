@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from launches import ROOT, contents, fill
-from transpose_study.cells import Cell
 from transpose_study.array_expressions import evaluate_array
+from transpose_study.cells import Cell
 from transpose_study.records import read_yaml
 from transpose_study.registry import Kernel, Study
 from transpose_study.simt import cells

@@ -43,7 +43,7 @@ LIMITS = (
     Limit(L2, "l2_own_throughput_pct", "%", SATURATED, f"as for DRAM; {OWN}"),
     Limit(L1, "l1tex_throughput_pct", "%", SATURATED, "as for DRAM; this unit serves shared memory's wavefronts as well as global sectors"),
     Limit(L1, "shared_conflict_ways", "x", 2, "wavefronts for each that would be needed: from two on shared memory delivers half or less"),
-    Limit(L1, "stall_l1_pct", "%", 30, "three in ten waiting warps wait for shared memory, special functions or a queue of L1: too many for the others to hide"),
+    Limit(L1, "stall_l1_pct", "%", 30, "three in ten waiting warps wait for shared memory, special functions or L1's queues: too many to be hidden"),
     Limit(ISSUE, "issue_active_pct", "%", SATURATED, "a scheduler issues one instruction a cycle at most; gaps between dependent ones take the rest"),
     Limit(ISSUE, "sm_throughput_pct", "%", SATURATED, "as for DRAM; this is the busiest pipe of the SM, math pipes among them"),
     Limit(LATENCY, "stall_long_scoreboard_pct", "%", 50, "every second waiting warp waits for global memory, however idle its units are"),
@@ -58,7 +58,11 @@ LIMITS = (
 # Groups of stall reasons (see config/metrics.yaml): the share of each, the limiter it speaks for, and what its warps wait for.
 STALLS = {
     "stall_long_scoreboard_pct": (LATENCY, ("long_scoreboard",), "global memory (long scoreboard)"),
-    "stall_l1_pct": (L1, ("short_scoreboard", "mio_throttle", "lg_throttle"), "shared memory, special functions and the queues of L1 (short scoreboard, throttles)"),
+    "stall_l1_pct": (
+        L1,
+        ("short_scoreboard", "mio_throttle", "lg_throttle"),
+        "shared memory, special functions and L1's queues (short scoreboard, throttles)",
+    ),
     "stall_barrier_pct": (LATENCY, ("barrier",), "barriers"),
     "stall_drain_pct": (LATENCY, ("drain",), "their stores to leave (drain)"),
     "stall_fixed_pct": (LATENCY, ("wait", "no_instruction"), "the instruction before, or the next one's code (wait, no instruction)"),
