@@ -8,19 +8,13 @@
 // Counters: 4 sectors a request on both sides; the same instructions for every LIVE; registers LIVE + 8.
 // Preconditions: blocks of 128 threads; LIVE a multiple of 8, at least 16; zero is 0.
 
+#include "registers.cuh"
+
 extern "C" __global__ void __maxnreg__(LIVE + 8)
     occupancy_registers(const unsigned* __restrict__ in, unsigned* __restrict__ out, int zero) {
     const int i = blockIdx.x * 128 + threadIdx.x;
     if (zero) {
-        unsigned value[LIVE];
-#pragma unroll
-        for (int k = 0; k < LIVE; ++k) {
-            asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value[k]) : "l"(in + i + k));
-        }
-#pragma unroll
-        for (int k = LIVE - 1; k >= 0; --k) {
-            asm volatile("st.volatile.global.u32 [%0], %1;" : : "l"(out + i + k), "r"(value[k]));
-        }
+        hold<LIVE>(in, out, i);
         return;
     }
     out[i] = in[i];

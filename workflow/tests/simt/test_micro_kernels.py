@@ -221,25 +221,51 @@ def test_pitches_misalign_some_rows(counted, pitch):
 
 def test_copies_that_differ_in_residency_move_the_same(counted):
     totals, _ = counted("occupancy_memory", ilp=4, shared_kib=200)
-    other, _ = counted("block_memory", threads=96)
-    for found in (totals, other):
-        assert found["global_load_sectors"] == found["global_store_sectors"] == 2**24 * 4 // 32
+    assert totals["global_load_sectors"] == totals["global_store_sectors"] == 2**24 * 4 // 32
     assert totals["warps"] == 2**24 // 4 // 32
-    assert other["warps"] == -(-(2**24) // 96) * 3
 
 
-@pytest.mark.parametrize(("name", "values"), [("occupancy_compute", {"ilp": 2, "shared_kib": 0}), ("block_compute", {"threads": 384})])
+@pytest.mark.parametrize("ilp", [1, 2, 4, 8])
+@pytest.mark.parametrize("threads", [96, 256])
+def test_copies_by_size_of_the_block_move_the_same(counted, ilp, threads):
+    totals, issued = counted("block_memory", ilp=ilp, threads=threads)
+    assert totals["global_load_sectors"] == totals["global_store_sectors"] == 2**24 * 4 // 32
+    assert totals["global_load_requests"] == totals["global_store_requests"] == 2**24 // 32
+    assert totals["warps"] == issued.warps == -(-(2**24) // (threads * ilp)) * threads // 32
+
+
+def test_loads_of_a_thread_are_under_way_together(compiled):
+    """All loads come before the first store; otherwise more elements a thread would be no more bytes under way."""
+    for ilp in (1, 2, 4, 8):
+        kernel, _ = compiled(cell_of("block_memory", ilp=ilp, threads=256))
+        order = [i.opcode.split(".")[0] for i in kernel.code.instructions]
+        accesses = [o for o in order if o in ("LDG", "STG")]
+        assert accesses == ["LDG"] * ilp + ["STG"] * ilp
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("occupancy_compute", {"ilp": 2, "shared_kib": 0}),
+        *(("block_compute", {"ilp": n, "threads": 384}) for n in (1, 2, 4, 8)),
+        ("registers_compute", {"live": 24}),
+        ("registers_compute", {"live": 120}),
+    ],
+)
 def test_the_arithmetic_is_kept(counted, name, values):
     issued = counted(name, **values)[1]
     threads = 2**20 // 32
     assert issued.by_opcode["FFMA"] == 512 * threads  # of warps with an element; the last block's others skip the chain
 
 
-def test_registers_are_those_of_the_path_that_is_not_taken(compiled, counted):
-    kernel, _ = compiled(cell_of("occupancy_registers", live=32))
-    assert kernel.facts["registers"] == 40 and kernel.facts["spill_store_bytes"] == 0
-    issued = counted("occupancy_registers", live=32)[1]
+@pytest.mark.parametrize("live", CONFIG["axes"]["live"])
+@pytest.mark.parametrize("name", ["occupancy_registers", "registers_compute"])
+def test_registers_are_those_of_the_path_that_is_not_taken(compiled, counted, name, live):
+    kernel, _ = compiled(cell_of(name, live=live))
+    assert kernel.facts["registers"] == live + 8 and kernel.facts["spill_store_bytes"] == 0
+    issued = counted(name, live=live)[1]
     assert issued.by_opcode["LDG"] == issued.by_opcode["STG"] == issued.warps
+    assert issued.total == counted(name, live=CONFIG["axes"]["live"][0])[1].total
 
 
 @pytest.mark.parametrize(
@@ -265,7 +291,7 @@ def test_dependent_loads_have_known_addresses(counted):
         assert totals["global_load_lines"] == 64 * (touch + 1)
 
 
-PER_THREAD = {"occupancy_memory": 4, "warp_lanes": 2, **{name: 4 for name in MICRO.variants if name.startswith(("swizzle", "vector"))}}
+PER_THREAD = {"occupancy_memory": 4, "block_memory": 4, "warp_lanes": 2, **{name: 4 for name in MICRO.variants if name.startswith(("swizzle", "vector"))}}
 CELLS = [
     ("bank_latency", {"width": 4, "stride": 32}),
     ("bank_load", {"width": 8, "stride": 7}),
@@ -281,9 +307,10 @@ CELLS = [
     ("copy_pitch", {"row_pitch": 1025}),
     ("occupancy_memory", {"ilp": 4, "shared_kib": 8}),
     ("occupancy_compute", {"ilp": 2, "shared_kib": 16}),
-    ("block_memory", {"threads": 96}),
-    ("block_compute", {"threads": 384}),
+    ("block_memory", {"ilp": 4, "threads": 96}),
+    ("block_compute", {"ilp": 8, "threads": 384}),
     ("occupancy_registers", {"live": 32}),
+    ("registers_compute", {"live": 32}),
     ("warp_lanes", {"block_x": 16, "block_y": 4}),
     ("global_latency", {"touch": 2}),
 ]
