@@ -269,7 +269,7 @@ page.table(
     rows, source="`tables/predictions.csv`, `tables/counters.csv`, `tables/timings.csv`", name="occupancy",
 )
 page.figure("block_sizes")
-blocks = r.cells_of("block_memory")
+blocks = [c for c in r.cells_of("block_memory") if c.kernel_values["ilp"] == ilps[0]]
 rates = {c.kernel_values["threads"]: quotient(derived(study.geometry(c).blocks), timing(c)) for c in blocks}
 page.table(
     "A copy of one element a thread by the threads of a block.", ["Threads of a block", "Blocks", "Occupancy, theoretical, %", "achieved, %", "Time, µs", "Blocks per µs"],
@@ -280,8 +280,16 @@ fastest = highest(list(rates.values())) if rates else missing("", "")
 launched = [n for n, x in rates.items() if x.known and x.number > (1 - CLOSE) * fastest.number]
 if len(launched) > 1:
     say(text("With {sizes} threads a block the time follows the number of blocks: the device starts {x:n} blocks a microsecond, whatever they hold, and blocks that small end before the multiprocessors are full. Occupancy has no part in that.", sizes=Listing(launched), x=fastest))
+gains = [quotient(timing(r.cell(v, ilp=ilps[0], threads=n)), timing(r.cell(v, ilp=ilps[-1], threads=n))) for v in ("block_memory", "block_compute") for n in ends("threads")]
+say(text("With {n} elements a thread instead of {m} a copy runs {a:n} times as fast in blocks of {s} threads and {b:n} times in blocks of {l}; with {n} chains of multiply-adds instead of {m} a kernel runs {c:n} and {d:n} times as fast.", n=ilps[-1], m=ilps[0], s=ends("threads")[0], l=ends("threads")[-1], **dict(zip("abcd", gains, strict=True))))
+page.figure("registers")
 limited = r.cells_of("occupancy_registers")
-levels = [text("{o} with {n:n} registers", o=r.predicted(c, "theoretical_occupancy_pct"), n=r.predicted(c, "registers_per_thread")) for c in limited]
+twins = [r.cell("registers_compute", **c.kernel_values) for c in limited]
+page.table(
+    "Occupancy limited by registers.", ["Registers of a thread", "Resident blocks", "Occupancy, theoretical, %", "achieved, %", text("Copy, {mode}, µs", mode=hot), text("Multiply-adds, {mode}, µs", mode=hot)],
+    [[r.predicted(c, "registers_per_thread"), r.predicted(c, "resident_blocks_per_sm"), r.predicted(c, "theoretical_occupancy_pct"), counter(c, "achieved_occupancy_pct"), timing(c), timing(twin)] for c, twin in zip(limited, twins, strict=True)],
+    source="`tables/predictions.csv`, `tables/counters.csv`, `tables/timings.csv`", name="registers",
+)
 full = r.cell("occupancy_memory", ilp=ilps[0], shared_kib=held[0])
 half_full = [c for c in r.cells_of("occupancy_memory") if (o := quotient(r.predicted(c, "theoretical_occupancy_pct"), r.predicted(full, "theoretical_occupancy_pct"))).known and o.number <= 1 / 2]
 halfway = r.best(half_full, cold)
@@ -289,7 +297,7 @@ say(
     text("With one load at a time and {o} occupancy a copy reaches {x}; with {n} loads at a time and {p} ({b}) it reaches {y}.", o=r.predicted(full, "theoretical_occupancy_pct"), x=timing(full, "bandwidth_gb_s", cold), n=halfway.kernel_values["ilp"], b=r.label(halfway), p=r.predicted(halfway, "theoretical_occupancy_pct"), y=timing(halfway, "bandwidth_gb_s", cold)) if halfway else "",
     choose("occupancy-lower-faster", holds="So a kernel with half the occupancy can be the faster one: what counts are operations in flight, which a thread can provide as well.", fails="No kernel with half the occupancy was faster than its fully occupied counterpart here."),
     choose("registers-multiple-32", holds="Occupancy falls sharply beyond multiples of a warp's lanes.", fails="Registers are handed out in small units, and occupancy falls along one curve, whole blocks at a time: the steps are high where registers are few, and multiples of a warp's lanes are no special places."),
-    text("Occupancy is {list}.", list=Listing(levels)) if levels else "",
+    text("With {n:n} registers a thread instead of {m:n} occupancy is {o} instead of {p}; a copy of one element a thread then takes {x:n} times as long, one chain of multiply-adds {y:n} times.", n=r.predicted(limited[-1], "registers_per_thread"), m=r.predicted(limited[0], "registers_per_thread"), o=r.predicted(limited[-1], "theoretical_occupancy_pct"), p=r.predicted(limited[0], "theoretical_occupancy_pct"), x=quotient(timing(limited[-1]), timing(limited[0])), y=quotient(timing(twins[-1]), timing(twins[0]))) if limited else "",
 )
 V.line(*TOPIC.get("occupancy", ()))
 
