@@ -46,4 +46,6 @@ def _indices(index: str, count: int, names: tuple[tuple[str, int], ...], where: 
 
 @lru_cache(maxsize=2)
 def _patterns(index: str, count: int, names: tuple[tuple[str, int], ...], where: str) -> NDArray[np.uint32]:
-    return encode(_indices(index, count, names, where))
+    patterns = encode(_indices(index, count, names, where))
+    patterns.setflags(write=False)
+    return patterns
