@@ -1,22 +1,28 @@
 """``diagnose``: the limiter of recorded kernels from the shipped archive's counters, of each kind from stated ones, and user mistakes."""
 
 import csv
+import re
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from live_run import STANDIN
 from projects import ROOT
-from transpose_study.analysis.diagnose import facts_of, find_row, judge
-from transpose_study.analysis.diagnose.facts import ESTIMATED, TABLES
+from transpose_study.analysis.diagnose import Fact, Facts, facts_of, find_row, judge, unread
+from transpose_study.analysis.diagnose.facts import ESTIMATED, TABLES, figure
 from transpose_study.analysis.diagnose.limits import LIMITERS, LIMITS, PCIE_GB_S, STALLS
 from transpose_study.cli import main
-from transpose_study.cli.diagnose_tables import one_cell
+from transpose_study.cli.diagnose_tables import one_cell, recorded
 from transpose_study.container import Container
+from transpose_study.errors import StudyError
 from transpose_study.metrics import load_metrics
 from transpose_study.records import write_csv, write_yaml
 from transpose_study.registry import Study
 
 ARCHIVE = str(ROOT / "results" / "archive" / "earlier" / "nvidia-h200-2026-11-29.crate.zip")  # whose recorded figures stand below
+MICRO = Study(ROOT / "kernels" / "micro" / "variants.yaml")
 
 
 def diagnose(capsys, *arguments):
@@ -48,7 +54,7 @@ def diagnose(capsys, *arguments):
         # two blocks of 1024 threads an SM, which hold their places until their slowest warp ends
         (["copy_looped", "--block-rows", "32", "--shape", "4096x4096"], "occupancy", "achieved_of_theoretical_pct is 58.5 %"),
         # 256 blocks of 256 threads, where the device holds 132 x 8
-        (["copy_vectorized", "--shape", "1024x1024"], "launch", "the grid is 0.24 waves"),
+        (["copy_vectorized", "--shape", "1024x1024"], "launch", "the grid is 0.242 waves"),
         # three waves, but over within 4.4 us
         (["copy", "--shape", "1024x1024"], "launch", "a launch takes 4.43 us"),
         # index arithmetic for the XOR: the schedulers issue in 70 % of the cycles
@@ -145,6 +151,11 @@ def verdict(folder):
         ({"threads_per_instruction": 9, "dram_throughput_pct": 85}, "DRAM", "dram_throughput_pct"),  # fewer instructions would not move fewer bytes
         ({"warps_launched": 100 * 8 * 4}, "launch", "0.5 waves"),  # 400 blocks of 8 warps, where 800 fit
         ({"time_us": 3.0}, "launch", "a launch takes 3 us"),
+        # 100,000 cycles of 100 SMs for 50,000 blocks are 200 each, where an SM takes 160 to start one: places stay empty since starts are slow
+        ({"achieved_occupancy_pct": 40, "warps_launched": 50_000 * 8}, "launch", "starts 500 a microsecond, an SM one in 200 cycles"),
+        ({"achieved_occupancy_pct": 20, "theoretical_occupancy_pct": 50, "warps_launched": 50_000 * 8}, "launch", "blocks end before others start"),
+        ({"achieved_occupancy_pct": 40, "warps_launched": 40_000 * 8}, "occupancy", "achieved_of_theoretical_pct is 40.0 %"),  # 250 cycles each
+        ({"achieved_occupancy_pct": 70, "warps_launched": 50_000 * 8}, "latency", "80 % wait for global memory"),  # the places are taken
     ],
 )  # fmt: skip
 def test_each_limiter_from_stated_counters(stated, changed, limiter, because):
@@ -206,6 +217,109 @@ def test_the_share_of_a_round_trip(stated, capsys, monkeypatch):
     assert "(128 MB together) cross to the device and back, that takes 10,000 us at 12.8 GB/s (as given); the kernel's 100 us are 0.99 %" in out
     _, out, _ = diagnose(capsys, "tiled", "--run", folder)
     assert f"{128e6 / PCIE_GB_S / 1e3:,.0f} us at 63 GB/s (PCIe 5.0 x16, an assumption" in out
+
+
+@pytest.mark.parametrize("threads", [32, 64, 96, 128])
+def test_small_blocks_that_wait_for_their_start_are_to_grow(threads, monkeypatch, capsys):
+    """The second study's: copies by blocks that are as slow as their number, 1,590 to 1,650 a microsecond whatever they hold."""
+    monkeypatch.chdir(ROOT)
+    _, out, _ = diagnose(capsys, "block_memory", "--study", "micro", "--threads", threads)
+    assert "Limiter: launch; " in out and "larger blocks, or more work a block" in out and "smaller blocks" not in out
+    assert 1500 < float(re.search(r"starts ([0-9,]+) a microsecond", out)[1].replace(",", "")) < 1700
+
+
+def test_large_blocks_that_wait_for_their_last_warp_are_to_shrink(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    _, out, _ = diagnose(capsys, "copy_looped", "--block-rows", 32, "--shape", "4096x4096", "--run", ARCHIVE)
+    assert "smaller blocks" in out and "larger blocks" not in out
+
+
+@pytest.mark.parametrize("limits", [{}, {"limit_registers": 4, "limit_shared_memory": 1}])
+@pytest.mark.parametrize("achieved", [10, 30])  # below and above 60 % of the theoretical one
+def test_low_occupancy_has_two_cures(stated, capsys, monkeypatch, limits, achieved):
+    monkeypatch.chdir(ROOT)
+    folder = stated(achieved_occupancy_pct=achieved, theoretical_occupancy_pct=31, **limits)
+    _, out, _ = diagnose(capsys, "tiled", "--run", folder)
+    assert "Limiter: occupancy" in out and "Have more warps resident" in out and "several independent loads or operations" in out
+    assert ("binds, shared memory (1 block an SM)" in out) == bool(limits)
+    assert ("smaller blocks" in out) == (achieved == 10)
+
+
+def test_warps_that_wait_for_special_functions_are_told_of_them(stated, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    _, out, _ = diagnose(capsys, "tiled", "--run", stated(stall_short_scoreboard=9))
+    assert "50 % wait for shared memory, special functions and L1's queues" in out and "Where special functions (such as" in out
+
+
+# -- what was not read, and figures -----------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_the_run_left_out_is_named(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    _, out, _ = diagnose(capsys, "block_memory", "--study", "micro", "--threads", 1024)
+    assert "Limiter: cannot be told" in out
+    assert "Run this again with --measure, which also reads what this run left out: the batch limits of config/metrics-micro.yaml." in out
+    assert "into a metric batch" not in out and "allow them" not in out
+
+
+def test_what_no_batch_reads_and_what_was_refused_are_said():
+    file = ROOT / "config" / "metrics-micro.yaml"
+    batches = load_metrics(file)
+    telling = [q.key for q in batches["limits"].quantities]
+    read = Facts({q: Fact(1.0) for q in telling}, {})
+    assert unread(read, batches, file) == []
+    refused = Facts(read | {"stall_wait": Fact(None, reason="not permitted")}, {})
+    assert unread(refused, batches, file) == ["Have the counters read that were refused: allow them (README, Counters), then measure with --measure."]
+    (line,) = unread(Facts({}, {}), batches, file)
+    assert "--measure" in line and f"the batch limits of {file}" in line
+    del batches["limits"]
+    (line,) = unread(Facts({q: f for q, f in read.items() if q != "stall_wait"}, {}), batches, file)
+    assert line == f"Put stall_wait into a metric batch of the study ({file} shows how), then measure with --measure."
+
+
+@given(st.floats(1e-12, 1e15))
+def test_figures_have_no_exponent_and_three_digits(value):
+    for number in (value, -value):
+        text = figure(number)
+        assert re.fullmatch(r"-?[0-9,]+(\.[0-9]+)?", text) and float(text.replace(",", "")) == pytest.approx(number, rel=0.00501)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-5, 0.9996, 99.96, 999.6, 1e4, 1e9])
+def test_no_figure_of_the_page_has_an_exponent(stated, capsys, monkeypatch, size):
+    monkeypatch.chdir(ROOT)
+    for changed in (
+        dict.fromkeys(QUIET, size),
+        {"time_us": size},
+        {"warps_launched": size},
+        {"threads_per_instruction": size},
+        {"limit_warps": size},
+    ):
+        _, out, _ = diagnose(capsys, "tiled", "--run", stated(**changed), "--transfer-gb-s", size)
+        assert "Limiter:" in out and not re.search(r"[0-9]e[+-]?[0-9]", out), changed
+    _, out, _ = diagnose(capsys, "tiled", "--run", stated(time_us=7.94), "--transfer-gb-s", 1e6)  # 128 MB take 0.128 us
+    assert "the kernel's 7.94 us are 98.4 % of the round trip" in out
+
+
+def test_a_bandwidth_is_held_against_dram_where_it_can_come_from_there(stated, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert "1,280 GB/s, 64 % of the nominal DRAM peak" in diagnose(capsys, "tiled", "--run", stated())[1]
+    out = diagnose(capsys, "tiled", "--run", stated(time_us=50.0))[1]  # 128 MB in 50 us, where the peak is 2000 GB/s
+    assert "2,560 GB/s, above the nominal DRAM peak: some of it came from caches" in out and "% of the nominal DRAM peak" not in out
+    for variant in (v for v in MICRO.variants.values() if v.name.startswith("bank_")):  # these count bytes of shared memory
+        for line in (x for x in diagnose(capsys, variant.name, "--study", "micro")[1].split("Time ")[1:3]):
+            assert "not a rate of DRAM" in line and "nominal DRAM peak" not in line.split("limiter")[0], variant.name
+
+
+def test_errors_about_an_archive_name_it_and_its_member(monkeypatch, capsys):
+    """Not the folder into which it was unpacked, which is gone by then."""
+    monkeypatch.chdir(ROOT)
+    status, _, err = diagnose(capsys, "bank_column", "--study", "micro", "--bytes", 8, "--pitch", 1056)
+    assert status == 2 and ".crate.zip, tables/timings.csv: bank_column was not timed: a block needs 270336 bytes" in err
+    assert tempfile.gettempdir() not in err
+    for name in ("run_config.yaml", *(f"tables/{t}.csv" for t in TABLES)):
+        with pytest.raises(StudyError) as caught, recorded(MICRO, MICRO.variants["bank_load"], None) as (folder, _):
+            raise StudyError(f"{folder / name} is odd", where=str(folder / name), hint=f"see {folder / name}")
+        assert str(caught.value).count(f".crate.zip, {name}") == 3 and str(folder) not in str(caught.value)
 
 
 # -- choosing, measuring, mistakes ----------------------------------------------------------------------------------------------

@@ -46,8 +46,9 @@ def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None
 
 def run_diagnose(args: argparse.Namespace, log: Log) -> None:
     """Print the page."""
-    from transpose_study.analysis.diagnose import facts_of, find_row, judge, page
+    from transpose_study.analysis.diagnose import facts_of, find_row, judge, page, unread
     from transpose_study.cli.diagnose_tables import measured, recorded
+    from transpose_study.metrics import study_file, study_metrics
 
     study = study_named(args.study)
     variant = study.variant(args.variant)
@@ -63,18 +64,20 @@ def run_diagnose(args: argparse.Namespace, log: Log) -> None:
     with tables as (folder, origin):
         key, choice = find_row(folder, study, variant.name, args.shape, axes)
         facts = facts_of(folder, key)
+    verdict = judge(facts)
+    hints = [] if verdict.limiter else unread(facts, study_metrics(Path(), study), study_file(Path(), "metrics", study.name))
     place = study.group_name({a: key[a] for a in study.group_axes})
-    values = "".join(f", {a} {key[a]}" for a in variant.takes)
+    values = "".join(f", {a} {key[a]}" for a in variant.takes if key[a])
     others = f"; the slowest of {choice} that were measured, options name another" if choice > 1 else ""
     head = [f"{variant.name}{values} at {place}: {variant.title}", f"{facts.gpu['name']}, {origin}{others}"]
-    print("\n".join([*head, "", *page(judge(facts), facts, rate)]))
+    print("\n".join([*head, "", *page(verdict, facts, rate, hints)]))
 
 
 def _axes(study: Study, variant: Variant, args: argparse.Namespace) -> dict[str, tuple[str, bool]]:
     """Values of the axes: the user's, else the noise-floor cell's. An axis that has neither is left out."""
     axes = {}
     for name in variant.takes:
-        value, usual = getattr(args, AXIS + name), study.noise_floor.get(name)
+        value, usual = getattr(args, AXIS + name), study.usual_value(name, variant)
         if value is not None or usual is not None:
             axes[name] = (str(usual) if value is None else value, value is not None)
     given = [n.removeprefix(AXIS) for n, v in vars(args).items() if n.startswith(AXIS) and v is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import tempfile
@@ -95,8 +96,12 @@ def _archived(study: Study, variant: Variant, archive: Path) -> Iterator[Tables]
             if name not in container.names:
                 raise StudyError(f"has no {name}", where=str(archive), hint=_command(study))
             container.extract(name, folder / name)
-        _same_study(study, folder, str(archive))
-        yield folder, str(archive) + EDITED * (variant.name in other_code(study, container))
+        try:
+            _same_study(study, folder, str(archive))
+            yield folder, str(archive) + EDITED * (variant.name in other_code(study, container))
+        except StudyError as error:  # the unpacked copy is gone by the time its name is read
+            what, where, hint = (part.replace(f"{folder}{os.sep}", f"{archive}, ") for part in (error.what, error.where, error.hint))
+            raise StudyError(what, where=where, hint=hint) from None
 
 
 def _same_study(study: Study, folder: Path, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,12 @@ MEASURED, PREDICTED, COMPUTED, ESTIMATED, NOTHING = "measured", "predicted", "co
 SCHEDULERS = 4  # of an SM, each issuing one instruction a cycle, on every architecture since compute capability 7.0
 SECTORS_A_WAVEFRONT = 4  # of 32 bytes: the data stage of L1 moves 128 bytes a cycle
 Row = Mapping[str, str]
+NOT_READ = "the run's metric batches do not ask for it"
+
+
+def figure(value: float) -> str:
+    """Three significant digits, whole above 1000, and never with an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{Decimal(f'{value:.3g}'):,f}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Facts(dict[str, Fact]):
         self.gpu = dict(gpu)
 
     def __missing__(self, name: str) -> Fact:
-        return Fact(None, reason="the run's metric batches do not ask for it")
+        return Fact(None, reason=NOT_READ)
 
     def value(self, name: str) -> float | None:
         """A fact's value, None where there is none."""
@@ -155,7 +162,7 @@ def _add_estimates(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
 
 def _add_computed(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
     def compute(name: str, inputs: Sequence[str], formula: Callable[..., float]) -> None:
-        found = [facts.get(n, Fact(None, reason=f"{n}: the run's metric batches do not ask for it")) for n in inputs]
+        found = [facts.get(n, Fact(None, reason=f"{n}: {NOT_READ}")) for n in inputs]
         missing = next((f for f in found if f.value is None), None)
         if missing:
             facts[name] = Fact(None, COMPUTED, missing.reason)
@@ -176,9 +183,15 @@ def _add_computed(facts: dict[str, Fact], gpu: Mapping[str, Any]) -> None:
         ("warps_launched", "warps_per_block", "sm_count", "resident_blocks_per_sm"),
         lambda warps, each, sms, resident: warps / each / (sms * resident),
     )
+    compute(
+        "cycles_per_block",  # of an SM, between the starts of two blocks
+        ("time_us", "sm_clock_mhz", "sm_count", "warps_per_block", "warps_launched"),
+        lambda time, clock, sms, each, warps: time * clock * sms * each / warps,
+    )
     stalls = [f"stall_{r}" for _, reasons, _ in STALLS.values() for r in reasons]
     for name, (_, reasons, _) in STALLS.items():
         own = [f"stall_{r}" for r in reasons]
         compute(name, [*own, *stalls], lambda *values: 100 * sum(values[: -len(stalls)]) / sum(values[-len(stalls) :]))
     compute("dram_bytes", ("dram_read_bytes", "dram_write_bytes"), lambda read, write: read + write)
+    compute("counted_of_footprint", ("effective_bytes", "host_bytes"), lambda counted, footprint: counted / footprint)
     compute("dram_of_needed", ("dram_bytes", "effective_bytes"), lambda moved, needed: moved / needed)

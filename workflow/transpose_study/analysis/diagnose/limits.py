@@ -38,6 +38,10 @@ OWN = (
     "it is l2_throughput_pct, but no more than memory_throughput_pct, the figure of the memory's busiest component: "
     "what L2 reports beyond that, Nsight Compute does not count as its load"
 )
+STARTS = (
+    "an SM starts a block in 160 cycles at best, whatever the block holds: measured on an H200 with blocks of 32 to 128 threads that copy "
+    "(block_memory of the study micro), an assumption elsewhere; below one and a half times that, blocks end about as soon as others can start"
+)
 LIMITS = (
     Limit(DRAM, "dram_throughput_pct", "%", SATURATED, f"{PEAK}; refresh and turns from reading to writing take a tenth of DRAM's peak besides"),
     Limit(L2, "l2_own_throughput_pct", "%", SATURATED, f"as for DRAM; {OWN}"),
@@ -52,6 +56,7 @@ LIMITS = (
     Limit(OCCUPANCY, "theoretical_occupancy_pct", "%", 50, "half of the warps that could hide latency cannot be resident", below=True),
     Limit(DIVERGENCE, "threads_per_instruction", "lanes", 24, "a quarter of the 32 lanes idle in the average instruction", below=True),
     Limit(LAUNCH, "waves", "waves", 1, "with fewer blocks than the device holds at once, SMs or places for warps stay empty", below=True),
+    Limit(LAUNCH, "cycles_per_block", "cycles", 240, STARTS, below=True),
     Limit(LAUNCH, "time_us", "us", 5, "an assumption: an empty kernel takes some 2 us to start and end, two fifths of this", below=True),
 )
 

@@ -1,15 +1,15 @@
 """Which limiter a cell's facts speak for, and how strongly.
 
 In this order, since each excludes what stands behind it: a memory unit at its sustained peak; a launch too small or too short to
-count; lanes that idle; issue slots or a pipe at the peak; the unit that leads without being at its peak; too few resident warps;
-and, where no unit is busy, what the warps wait for.
+count; lanes that idle; issue slots or a pipe at the peak; the unit that leads without being at its peak; blocks that end before
+others start; too few resident warps; and, where no unit is busy, what the warps wait for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transpose_study.analysis.diagnose.facts import Fact, Facts
+from transpose_study.analysis.diagnose.facts import Fact, Facts, figure
 from transpose_study.analysis.diagnose.limits import (
     DIVERGENCE,
     DRAM,
@@ -79,13 +79,13 @@ def _before_leading(facts: Facts, evidence: dict[str, Evidence]) -> tuple[str, s
     if busiest and value >= SATURATED:
         return UNITS[busiest], f"{busiest} is {value:.1f} %, and from {SATURATED} % of its sustained peak on a unit has little left to give"
     for key, limiter, what in (
-        ("waves", LAUNCH, "the grid is {:.2g} waves of blocks"),
-        ("time_us", LAUNCH, "a launch takes {:.3g} us"),
-        ("threads_per_instruction", DIVERGENCE, "an instruction works for {:.3g} of 32 lanes"),
+        ("waves", LAUNCH, "the grid is {} waves of blocks"),
+        ("time_us", LAUNCH, "a launch takes {} us"),
+        ("threads_per_instruction", DIVERGENCE, "an instruction works for {} of 32 lanes"),
     ):
         found = evidence[key]
-        if found.reached:
-            return limiter, f"{what.format(found.fact.value)}, below {found.limit.threshold:g}, and no memory unit is at its peak"
+        if found.reached and found.fact.value is not None:
+            return limiter, f"{what.format(figure(found.fact.value))}, below {found.limit.threshold:g}, and no memory unit is at its peak"
     busiest, value = _busiest(facts, (ISSUE,))
     if busiest and value >= SATURATED:
         return ISSUE, f"{busiest} is {value:.1f} %, at least {SATURATED} %, and no memory unit is at its peak"
@@ -94,6 +94,13 @@ def _before_leading(facts: Facts, evidence: dict[str, Evidence]) -> tuple[str, s
 
 def _without_busy_unit(facts: Facts, evidence: dict[str, Evidence], so_far: str) -> tuple[str, str]:
     if evidence["eligible_warps"].reached is not False:
+        empty, starts = evidence["achieved_of_theoretical_pct"], evidence["cycles_per_block"]
+        if empty.reached and starts.reached and starts.fact.value is not None:
+            rate = float(facts.gpu["sm_count"]) * (facts.value("sm_clock_mhz") or 0.0) / starts.fact.value
+            return LAUNCH, (
+                f"{so_far}, and {empty.limit.key} is {empty.fact.value:.1f} %, since blocks end before others start: the device starts "
+                f"{figure(rate)} a microsecond, an SM one in {figure(starts.fact.value)} cycles"
+            )
         for key in ("achieved_of_theoretical_pct", "theoretical_occupancy_pct"):
             found = evidence[key]
             if found.reached:
