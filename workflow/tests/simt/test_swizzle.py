@@ -204,3 +204,27 @@ def test_exit_statuses(arguments, status, said, capsys):
     assert main(["swizzle", *arguments]) == status
     output = capsys.readouterr()
     assert said in output.out + output.err
+
+
+TILE = ["--width", "8", "--pitch=8", "--byt", "4"]
+
+
+@pytest.mark.parametrize("formula", ["-col", "-(col)", "--col", "-col+7", "-row", "-7*col"])
+def test_a_formula_that_begins_with_a_minus(formula, capsys):
+    """argparse takes it for an option: the hint says what to do, and doing it works; a blank or a number is no option anyway."""
+    for arguments in ([formula, *TILE], [*TILE, formula]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["swizzle", *arguments])
+        said = capsys.readouterr().err
+        assert stopped.value.code == 2 and f"{formula} is no option; a formula that begins with a minus goes last, behind --" in said
+    for working in ([*TILE, "--", formula], [*TILE, formula.replace("-", "- ")], ["-7", *TILE]):
+        assert main(["swizzle", *working]) in (0, 1)
+
+
+def test_options_are_not_taken_for_formulas(capsys):
+    for arguments, status in ((["col", *TILE, "--rows", "-1"], 2), (["-h"], 0), (["--help"], 0)):
+        try:
+            assert main(["swizzle", *arguments]) == status
+        except SystemExit as stopped:
+            assert stopped.code == status
+        assert "is no option" not in capsys.readouterr().err

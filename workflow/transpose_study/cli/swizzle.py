@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,18 @@ def add(commands: argparse._SubParsersAction[Command]) -> None:
     command.add_argument("--svg", type=Path, metavar="FILE", help="also draw the banks into this file")
     add_log(command)
     command.set_defaults(run_command=run_swizzle)
+    command.late = _hint_at_a_minus
+
+
+def _hint_at_a_minus(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """argparse takes a formula such as -col for an option, and then misses the formula."""
+    options = [*re.findall(r"(?<=\[|\s)--?[a-z]+", parser.format_usage()), "--help"]
+    for argument in arguments:
+        if argument == "--":
+            return
+        number = re.fullmatch(r"-[0-9]+", argument)
+        if argument.startswith("-") and " " not in argument and not number and not any(o.startswith(argument.split("=")[0]) for o in options):
+            parser.error(f"{argument} is no option; a formula that begins with a minus goes last, behind --, as in: --width 32 ... -- '{argument}'")
 
 
 def run_swizzle(args: argparse.Namespace, log: Log) -> int:
