@@ -110,13 +110,13 @@ if V.claims:
         "Of {n} statements that tutorials make about banks, warps, alignment and occupancy, {a} hold on this device, {b} do not, {c} cannot be told and {d} were not measured ({table}; each with its figures in {all}). Square brackets hold 95 % intervals; figures in bold type come from the compiled code, all others were measured.",
         n=len(V.claims), a=in_counts[HOLDS], b=in_counts[DOES_NOT_HOLD], c=in_counts[CANNOT_BE_TOLD], d=in_counts[NOT_MEASURED], table=page.table_ref("verdicts"), all=page.table_ref("claims"),
     ))
-exact = [x for x in r.table("predictions") if x["predicted"] and x["measured"] and x["note"].startswith("exact")] if r.has_table("predictions") else []
-equal = derived(sum(float(x["predicted"]) == float(x["measured"]) for x in exact), origin="tables/predictions.csv: rows whose note is exact, predicted = measured")
+compared, equal, _ = sections.equality(page, {})
+floor = {m: r.noise_floor(m, r.home(study.variant("copy_offset"))) for m in modes}
 page.items(
     text("Banks: each further wavefront adds {x:n} cycles to a load of {a}. A load with {n:n} wavefronts takes {l:n} times as long when one warp waits for it, and {t:n} times when every warp loads.", x=further, a=cycles(easy["bank_latency"]), n=ways(hard["bank_load"]), l=longer, t=times_longer),
-    text("Divergence: with both sides of a long branch taken, the kernel runs {x:n} times as long as with one, be it for {a} lane or for {b} ({y:n} times).", x=quotient(timing(few), timing(one_path)), y=quotient(timing(half), timing(one_path)), a=few.kernel_values["lanes"], b=lanes[len(lanes) // 2]),
-    text("Alignment: a copy that starts one element off reads {s:n} sectors for each {a:n} and takes {h:n} times as long with a hot L2, {c:n} times with a cold one.", s=counter(shifted, "global_load_sectors_per_request"), a=counter(aligned, "global_load_sectors_per_request"), h=slower[hot], c=slower[cold]),
-    text("Predictions: of {n:n} figures that must be equal, {k:n} are.", n=derived(len(exact), origin="tables/predictions.csv: rows whose note is exact"), k=equal) if exact else "Predictions: nothing can be compared in this run.",
+    text("Divergence: with both sides of a long branch taken, the kernel runs {x:n} times as long as with every lane on the second side (sines), be it for {a} lane or for {b} ({y:n} times).", x=quotient(timing(few), timing(one_path)), y=quotient(timing(half), timing(one_path)), a=few.kernel_values["lanes"], b=lanes[len(lanes) // 2]),
+    text("Alignment: a copy that starts one element off reads {s:n} sectors for each {a:n} and takes {h:n} times as long with a hot L2 (noise floor {f}), {c:n} times with a cold one (noise floor {g}).", f=floor[hot], g=floor[cold], s=counter(shifted, "global_load_sectors_per_request"), a=counter(aligned, "global_load_sectors_per_request"), h=slower[hot], c=slower[cold]),
+    text("Predictions: of {n:n} figures that must be equal, {k:n} are.", n=compared, k=equal) if compared.number else "Predictions: nothing can be compared in this run.",
 )
 if V.claims:
     V.chosen(KEY, "Statements about which learners ask most, on this device.", "conclusions")
@@ -245,7 +245,7 @@ page.table(
 given = [counter(c, "alignment_bytes") for c in r.cells_of("allocation")]
 say(
     choose("misaligned-5-sectors", holds=text("One element off, a load touches {a:n} sectors instead of {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request")), fails=text("One element off, a load touches {a:n} sectors; aligned {b:n}.", a=counter(shifted, "global_load_sectors_per_request"), b=counter(aligned, "global_load_sectors_per_request"))),
-    choose("misaligned-halves", holds="That halves the speed.", fails=text("That does not halve the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one. The further sector is one that the next warp needs as well, and a cache serves one of the two.", h=slower[hot], c=slower[cold])),
+    choose("misaligned-halves", holds="That halves the speed.", fails=text("That does not halve the speed: the time is {h:n} times the aligned one with a hot L2 and {c:n} times with a cold one. The further sector is one that the next warp needs as well, so it can come out of a cache.", h=slower[hot], c=slower[cold])),
     choose("malloc-4-byte", holds="The allocator gives addresses of less alignment than its documentation promises.", fails=text("No wrapper is needed: of {n} sizes asked for, the smallest alignment the allocator gave is {a:n} bytes.", n=len(given), a=lowest(given))) if given else "",
 )
 V.line(*TOPIC.get("alignment", ()))
@@ -348,8 +348,8 @@ words = declared["predicted_and_measured"]["quantities"] | {
     "limit_blocks": "Limit by blocks", "limit_registers": "Limit by registers", "limit_shared_memory": "Limit by shared memory", "limit_warps": "Limit by warps", "check_failed": "Faults found by the check",
 }
 if sections.predictions(page, words, sections.NOTES):
-    off = sorted({x["quantity"] for x in exact if float(x["predicted"]) != float(x["measured"])})
-    say(text("Of {n:n} figures that must be equal, all are.", n=equal) if not off else text("{k:n} figures that must be equal are not: {which}. Either the prediction or the counter is wrong there.", k=derived(len(exact) - equal.number, origin=equal.origin), which=Listing([words.get(q, q) for q in off])))
+    off = sections.equality(page, words)[-1]
+    say(text("Of {n:n} figures that must be equal, all are.", n=compared) if not off else text("Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there.", n=compared, k=derived(compared.number - equal.number, origin=equal.origin), which=Listing(off)))
 else:
     say("No prediction has a measured counterpart in this run.")
 
@@ -364,8 +364,7 @@ else:
 
 # %%
 sections.measured_shapes(page, "Experiment")
-floor = {x: r.noise_floor(x) for x in modes}
-say(*(text("Two entries of one and the same kernel are {x} apart with a {mode} L2: a smaller difference counts as none.", x=floor[x], mode=x) for x in modes))
+statistics.noise(page, "Experiment")
 statistics.clocks(page, "Experiment")
 
 # %% [markdown]

@@ -918,12 +918,10 @@ if any(x["predicted"] for x in (r.table("predictions") if r.has_table("predictio
         "compulsory_dram_read_bytes": "DRAM bytes read", "compulsory_dram_write_bytes": "DRAM bytes written", "global_load_sectors_per_request": "Sectors per load request", "global_store_sectors_per_request": "Sectors per store request", "check_failed": "Faults found by the check",
     }
     if sections.predictions(page, WORDS, sections.NOTES):
-        pairs = [x for x in r.table("predictions") if x["predicted"] and x["measured"] and x["note"].startswith("exact")]
-        off = sorted({x["quantity"] for x in pairs if float(x["predicted"]) != float(x["measured"])})
-        origin = "tables/predictions.csv: rows whose note is exact"
+        compared, equal, off = sections.equality(page, WORDS)
         say(
-            text("Of {n:n} figures that must be equal, all are.", n=derived(len(pairs), origin=origin)) if not off
-            else text("Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there.", n=derived(len(pairs), origin=origin), k=derived(sum(float(x["predicted"]) != float(x["measured"]) for x in pairs), origin=origin), which=Listing([WORDS.get(q, q) for q in off])),
+            text("Of {n:n} figures that must be equal, all are.", n=compared) if not off
+            else text("Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there.", n=compared, k=derived(compared.number - equal.number, origin=equal.origin), which=Listing(off)),
             "Where arbitration or caches come in, the prediction is what the code asks for, and the difference is what the hardware adds.",
         )
     else:

@@ -2,6 +2,12 @@
 # one GPU that the profile grants (`resources: gpu=1`).
 
 
+try:
+    ALL_CORES = workflow.cores
+except WorkflowError:  # no --cores, so nothing will run: --unlock, --summary, --report
+    ALL_CORES = 1
+
+
 def harness(experiment):
     """The cubin of the measuring program's own kernels, for the experiment's architecture."""
     return str(experiment.paths.kernel(experiment.architecture, "harness", "cubin"))
@@ -48,7 +54,7 @@ rule time_group:
         "{run}/logs/time/{group}.log",
     params:
         settings=lambda w: RUNS[w.run].time_settings(w.group),
-    threads: workflow.cores or 1  # the machine to itself: nothing else of this workflow runs beside a timing
+    threads: ALL_CORES  # the machine to itself: nothing else of this workflow runs beside a timing
     resources:
         gpu=1,
     shell:

@@ -236,7 +236,7 @@ def _write_timing(experiment: Experiment, model: Model, group: str, rng: np.rand
     study = experiment.study
     absent = {**model.skipped, **model.wrong, **model.build_failed}
     cells = [c for c in experiment.cells(group) if not study.cell_refusal(c, model.gpu["memory_bytes"]) and study.kernel_name(c) not in absent]
-    floor = study.noise_floor
+    floor = experiment.noise_pair(group)
     entries: list[tuple[Cell, str]] = [(c, "a") for c in cells]
     entries += [
         (c, "b") for c in cells if floor and c.variant.name == floor["variant"] and all(c.values[a] == v for a, v in floor.items() if a != "variant")

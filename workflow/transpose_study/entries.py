@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transpose_study import expressions
-from transpose_study.cells import POINTERS, Axis, Observation, Reference, Variant
+from transpose_study.cells import POINTERS, Axis, Observation, Reference, Value, Variant
 from transpose_study.errors import StudyError, nearest
 
 if TYPE_CHECKING:
@@ -48,6 +48,23 @@ def read_axis(name: str, spec: Any, path: str) -> Axis:
 def matrix_references(group_axes: Sequence[str]) -> dict[str, Reference]:
     """The references of a registry that names none (as older ones do): two group axes are the rows and columns of a matrix."""
     return {"copy": Reference(1, 0)} | ({"transpose": Reference(*group_axes)} if len(group_axes) == 2 else {})
+
+
+def read_noise_pairs(study: Study, spec: Any) -> list[dict[str, Value]]:
+    """The cells that are timed twice in every round: one mapping, or a list of them, of a variant and values of axes it takes."""
+    where = f"{study.path}, key noise_floor"
+    pairs = spec if isinstance(spec, list) else [spec]
+    for pair in pairs:
+        if not isinstance(pair, dict):
+            raise StudyError("is a mapping, or a list of mappings, of a variant and values of its axes", where=where)
+        takes = study.variant(str(pair.get("variant"))).takes
+        for axis in pair:
+            if axis not in ("variant", *takes):
+                raise StudyError(f"{pair['variant']} takes no axis {axis!r}; {nearest(str(axis), takes)}", where=where)
+        lacking = [a for a in takes if a not in pair]
+        if lacking:
+            raise StudyError(f"{pair['variant']} takes {', '.join(lacking)} too, so a cell of it has no place without", where=where)
+    return [dict(p) for p in pairs]
 
 
 def read_references(data: Mapping[str, Any], path: str) -> dict[str, Reference]:

@@ -19,7 +19,7 @@ from transpose_study.errors import StudyError, nearest
 from transpose_study.metrics import Batch, study_file, study_metrics
 from transpose_study.paths import RunPaths
 from transpose_study.records import digest_of, read_json, read_yaml
-from transpose_study.registry import Cell, Kernel, Study, Variant
+from transpose_study.registry import Cell, Kernel, Study, Value, Variant
 from transpose_study.sources import HARNESS, normalised_source
 from transpose_study.target import WHERE, find_target, inside
 from transpose_study.validation import validate
@@ -180,6 +180,11 @@ class Experiment:
         silent = group is not None and not any(v.observes for v in self.variants(group))
         return [n for n in names if not (silent and self.batches[n].observed)]
 
+    @property
+    def metrics_file(self) -> str:
+        """Name of the file of the study's metrics."""
+        return study_file(self.root, "metrics", self.config.study).relative_to(self.root).as_posix()
+
     def batch(self, name: str) -> Batch:
         """A metric batch by name."""
         return self.batches[name]
@@ -226,9 +231,13 @@ class Experiment:
         """Slice for ``check``, as JSON."""
         return _compact(self.measurement(group) | {"edge_groups": list(self.study.edge_groups)})
 
+    def noise_pair(self, group: str) -> dict[str, Value]:
+        """The cell that a group times twice in every round (variant and axis values)."""
+        return self.study.noise_pair(v.name for v in self.variants(group))
+
     def time_settings(self, group: str) -> str:
         """Slice for ``time``, as JSON."""
-        extra = {"input": self.config.input.model_dump(), "timing": self.config.timing.model_dump(), "noise_floor": self.study.noise_floor}
+        extra = {"input": self.config.input.model_dump(), "timing": self.config.timing.model_dump(), "noise_floor": self.noise_pair(group)}
         return _compact(self.measurement(group) | extra)
 
     def profile_settings(self, group: str, batch: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from transpose_study import expressions
 from transpose_study.cells import POINTERS, Cell, Geometry, Kernel, Reference, Value, Values, Variant
-from transpose_study.entries import INDEX, KIND_NAMES, matrix_references, read_axis, read_references, read_variant
+from transpose_study.entries import INDEX, KIND_NAMES, matrix_references, read_axis, read_noise_pairs, read_references, read_variant
 from transpose_study.errors import StudyError, nearest
 from transpose_study.records import digest_of, read_yaml
 from transpose_study.sources import normalised_source
@@ -25,8 +25,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 
 # Keys of the file that hold more than a word.
 _SHAPES: dict[str, type] = {
-    "axes": dict, "group": dict, "edge_groups": list, "baselines": dict, "noise_floor": dict, "variants": dict,
-    "references": dict, "arguments": list,
+    "axes": dict, "group": dict, "edge_groups": list, "baselines": dict, "variants": dict, "references": dict, "arguments": list,
 }  # fmt: skip
 
 
@@ -41,7 +40,7 @@ class Study:
         data = read_yaml(self.path)
         if not isinstance(data, dict):
             raise StudyError("is no mapping", where=str(path))
-        known = {"study", "title", "elements", "bytes", *_SHAPES}
+        known = {"study", "title", "elements", "bytes", "noise_floor", *_SHAPES}
         for key in data:
             if key not in known:
                 raise StudyError(f"unknown key {key!r}; {nearest(str(key), known)}", where=str(path))
@@ -70,9 +69,9 @@ class Study:
         self.arguments: tuple[str | int, ...] = tuple(data.get("arguments", self._usual_arguments))
         self.variants = {str(n): read_variant(self, str(n), spec) for n, spec in data["variants"].items()}
         self.baselines: dict[str, str] = dict(data.get("baselines", {}))
-        self.noise_floor: dict[str, Value] = dict(data.get("noise_floor", {}))
-        for name in [*self.baselines.values(), *([self.noise_floor.get("variant")] if self.noise_floor else [])]:
+        for name in self.baselines.values():
             self.variant(str(name))
+        self.noise_pairs = read_noise_pairs(self, data.get("noise_floor") or [])
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -131,6 +130,16 @@ class Study:
     def key_columns(self) -> list[str]:
         """Names of the identifying columns, the variant first."""
         return ["variant", *self.axes]
+
+    def noise_pair(self, variants: Iterable[str]) -> dict[str, Value]:
+        """The cell that is timed twice where these variants are: the first that the registry names of one of them, else its first; {} for none."""
+        names = set(variants)
+        return next((p for p in self.noise_pairs if p["variant"] in names), self.noise_pairs[0] if self.noise_pairs else {})
+
+    def usual_value(self, axis: str, variant: Variant | None = None) -> Value | None:
+        """The value of an axis in a cell that is timed twice, of this variant where one is; None where none takes the axis."""
+        pairs = sorted(self.noise_pairs, key=lambda p: variant is None or p["variant"] != variant.name)
+        return next((p[axis] for p in pairs if axis in p), None)
 
     # -- kernels and cells --------------------------------------------------------------------------------------------
 

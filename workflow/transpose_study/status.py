@@ -76,7 +76,7 @@ def _raw(experiment: Experiment) -> Iterator[str]:
     for group in experiment.groups if not experiment.replay else ():  # a replay may take a part of what its archive holds
         yield from _cells(experiment, group, experiment.paths.timing(group), {"cache_mode": set(experiment.config.timing.cache_modes)})
         if experiment.batch_names():
-            yield from _cells(experiment, group, experiment.paths.counters(group), {"batch": set(experiment.batch_names())})
+            yield from _cells(experiment, group, experiment.paths.counters(group), {"batch": set(experiment.batch_names(group))})
 
 
 def _cells(experiment: Experiment, group: str, path: Path, known: dict[str, set[str]]) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _measured(experiment: Experiment) -> Iterator[tuple[str, str]]:
     records = {p.stem: read_json(p) for p in experiment.kernel_records() if p.is_file()}
     cubins = {name: r.get("cubin_sha256") for name, r in records.items() if isinstance(r, dict)}  # who reads one whole tells damage
     for (stage, group), entry in _latest(experiment).items():
-        if stage.startswith(BATCH) and stage.removeprefix(BATCH) not in experiment.batch_names():
+        if stage.startswith(BATCH) and stage.removeprefix(BATCH) not in experiment.batch_names(group):
             continue
         settings = _settings(experiment, stage, group)
         if settings is None:

@@ -76,6 +76,7 @@ def _measure(experiment: Experiment, tables: Mapping[str, list[dict[str, Any]]],
     for mode in experiment.config.timing.cache_modes:
         time = 1 + 99 * chance(seed, named, mode)
         figures = {"n": 7 + seed, "processes": 1, "mean_us": time, "median_us": time, "median_low_us": 0.99 * time, "median_high_us": 1.01 * time,
+                   "interval_width_pct": 2 * chance(seed, named, "width"),
                    "bandwidth_gb_s": study.effective_bytes(cell) / time / 1e3, "percent_of_peak": 50 * chance(seed, named)}  # fmt: skip
         if cell.variant.allocates is not None or refusal:
             figures = dict.fromkeys(figures, "")

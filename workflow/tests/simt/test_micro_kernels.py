@@ -291,7 +291,7 @@ def test_dependent_loads_have_known_addresses(counted):
         assert totals["global_load_lines"] == 64 * (touch + 1)
 
 
-PER_THREAD = {"occupancy_memory": 4, "block_memory": 4, "warp_lanes": 2, **{name: 4 for name in MICRO.variants if name.startswith(("swizzle", "vector"))}}
+PER_THREAD = {"occupancy_memory": 4, "block_memory": 4, "warp_lanes": 2} | {n: 4 for n in MICRO.variants if n.startswith(("swizzle", "vector"))}
 CELLS = [
     ("bank_latency", {"width": 4, "stride": 32}),
     ("bank_load", {"width": 8, "stride": 7}),

@@ -149,7 +149,7 @@ def write_opcodes(run: Run) -> list[Row]:
         if not counted:
             quantity = next((q for b in run.experiment.batches.values() for q in b.quantities if q.key == BY_OPCODE), None)
             silent = measured.get(BY_OPCODE) or next(iter(found.values()), ())
-            reason = _reason(run, quantity, silent, _why_not(run, group, cell)) if quantity else "config/metrics.yaml does not ask for it"
+            reason = _reason(run, quantity, silent, _why_not(run, group, cell)) if quantity else f"{run.experiment.metrics_file} does not ask for it"
             rows.append({**run.columns(cell), "launches": 0, "reason": reason})
             continue
         geometry = run.study.geometry(cell)

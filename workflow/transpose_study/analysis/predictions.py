@@ -25,7 +25,7 @@ CHECK_FAILED = "check_failed"  # 1 where the check finds a fault: predicted by t
 CARVE_OUT = ("limit_shared_memory", "resident_blocks_per_sm", "theoretical_occupancy_pct")
 LIMITS = ("limit_blocks", "limit_registers", "limit_warps")  # of resident blocks, whatever the carve-out
 COMPULSORY = {"compulsory_dram_read_bytes": "dram_read_bytes", "compulsory_dram_write_bytes": "dram_write_bytes"}
-ARBITRATED = {"shared_load_wavefronts", "shared_store_wavefronts", "shared_load_bank_conflicts", "shared_store_bank_conflicts"}
+ARBITRATED = ("l1tex__data_pipe_lsu_wavefronts_mem_shared", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared")  # how the metrics' names begin
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ class _Cell:
 
     def _row(self, quantity: str, value: float, predicted: Predicted, addition: str) -> Row:
         measured, reason = self._measured(quantity)
-        note = self._note(quantity, value, measured, predicted.reason, reason)
+        metric = str(self.measured.get(quantity, {}).get("metric") or "")
+        note = self._note(quantity, value, measured, predicted.reason, reason, metric=metric)
         return {
             "quantity": quantity,
             "predicted": value,
@@ -128,7 +129,7 @@ class _Cell:
             return math.nan, "ncu reads what is allocated: shared_allocated_bytes_per_block"
         row = self.measured.get(COMPULSORY.get(quantity, quantity))
         if row is None:
-            return math.nan, f"{NOT_MEASURED}: config/metrics.yaml does not ask for it"
+            return math.nan, f"{NOT_MEASURED}: {self.run.experiment.metrics_file} does not ask for it"
         mean = row.get("mean")
         return (math.nan, row["reason"]) if mean is None else (float(mean), "")
 
@@ -140,7 +141,7 @@ class _Cell:
         return float(sum(r["instructions"] for r in counted if r["opcode"] == "BAR")), ""
 
     @staticmethod
-    def _note(quantity: str, predicted: float, measured: float, why_unpredicted: str, why_unmeasured: str) -> str:
+    def _note(quantity: str, predicted: float, measured: float, why_unpredicted: str, why_unmeasured: str, *, metric: str = "") -> str:
         if math.isnan(predicted):
             return f"not predicted: {why_unpredicted}"
         if math.isnan(measured):
@@ -150,7 +151,7 @@ class _Cell:
         off = abs(measured - predicted) / abs(predicted) if predicted else math.inf
         if off < 1e-9 or measured == predicted:
             return EXACT
-        if quantity in ARBITRATED and measured > predicted:
+        if metric.startswith(ARBITRATED) and measured > predicted:
             return "the unit's counter adds arbitration; shared_wavefronts_exact and shared_conflicts_exact are without it"
         if quantity.startswith("global_store_sectors"):
             varies = "the hardware's own counter of store sectors varies between launches"

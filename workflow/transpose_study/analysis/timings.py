@@ -133,8 +133,8 @@ def write_noise(run: Run) -> list[Row]:
     """Write noise.csv: the A/A pair's ratio b / a in each group and cache mode; ``floor_pct`` is its interval's far end."""
     columns = [*run.study.key_columns, "cache_mode", "ratio", "ratio_low", "ratio_high", "floor_pct", "n", "reason"]
     rows: list[Row] = []
-    for group in run.cells if run.study.noise_floor else ():
-        wanted = dict(run.study.noise_floor)
+    for group in run.cells if run.study.noise_pairs else ():
+        wanted = dict(run.experiment.noise_pair(group))
         cell = run.find(group, str(wanted.pop("variant")), wanted)
         for mode in run.experiment.config.timing.cache_modes:
             rows.append(_noise_row(run, group, cell, mode))
@@ -144,7 +144,7 @@ def write_noise(run: Run) -> list[Row]:
 
 def _noise_row(run: Run, group: str, cell: Cell | None, mode: str) -> Row:
     if cell is None:
-        wanted = dict(run.study.noise_floor)
+        wanted = run.experiment.noise_pair(group)
         fixed = {a.name: a.value for a in run.study.axes.values() if a.value is not None}
         values = {**run.experiment.groups[group].values, **fixed, **wanted}
         reason = f"{NOT_MEASURED}: the cell of the A/A pair is not configured at this shape"

@@ -44,7 +44,7 @@ def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None
     if study is None:
         return
     for name in dict.fromkeys(axis for variant in study.variants.values() for axis in variant.takes):
-        usual = study.noise_floor.get(name)
+        usual = study.usual_value(name)
         meaning = study.axes[name].meaning + (f"; default: {usual}, the noise-floor cell's" if usual is not None else "")
         add_axis(parser, name, meaning, type=int, default=usual)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from transpose_study.registry import Cell
@@ -10,7 +11,8 @@ from transpose_study.report.texts import EMPTY, Listing, Message, Part, Text, te
 from transpose_study.report.wording import Amount, derived, highest, lowest, missing, number, quotient
 
 FLAGS = {
-    "above_peak": "above the nominal peak, hence served by a cache", "throttled": "clocks were held down in at least one sample",
+    "above_peak": "above the nominal peak of DRAM, hence served by a cache or by shared memory",
+    "throttled": "clocks were held down in at least one sample",
     "unconverged": "the interval is wider than asked for", "skewed": "mean and median part: a heavy tail", "clock_drift": "the SM clock moved",
 }  # fmt: skip
 
@@ -34,10 +36,14 @@ def regime(page: Page, group: str) -> str:
 
 
 # What a note of tables/predictions.csv says of a prediction: the first that accepts it names it.
-NOTES: list[tuple[str, Callable[[str], bool]]] = [
+EXCUSES: list[tuple[str, Callable[[str], bool]]] = [
     ("a bound: caches add and hold back", lambda note: note.startswith("a bound")),
     ("the unit's counter adds arbitration", lambda note: "arbitration" in note),
-    ("the hardware's own counter varies", lambda note: not note.startswith("exact")),
+    ("the hardware's own counter varies", lambda note: "varies" in note),
+]
+NOTES: list[tuple[str, Callable[[str], bool]]] = [
+    *EXCUSES,
+    ("not equal", lambda note: not note.startswith("exact")),
     ("exact, given the shared configuration", lambda note: "driver chose" in note),
     ("exact", bool),
 ]
@@ -75,12 +81,14 @@ def measured_shapes(page: Page, called: str = "Shape") -> None:
 
     ``called`` is what a group is called at the head of the table.
     """
-    r, first = page.results, modes_of(page)[0]
+    r, modes = page.results, modes_of(page)
+    first = modes[0]
     batches = r.experiment.batch_names()
     sized = all(isinstance(v, int) for g in r.experiment.groups.values() for v in g.values.values())
     rows: list[list[Part]] = []
     for name, shape in r.experiment.groups.items():
-        samples = [r.timing(x, "n", first) for x in r.cells(name)]
+        cells = [x for x in r.cells(name) if x.variant.allocates is None]
+        samples = [r.timing(x, "n", first) for x in cells]
         known = [a for a in samples if a.known]
         none = missing(text("number of samples"), "nothing was timed at this shape")
         made = r.launches(name)
@@ -94,21 +102,28 @@ def measured_shapes(page: Page, called: str = "Shape") -> None:
             size = [derived(2 * r.study.matrix_bytes(shape.values) / 2**20), footprint, regime(page, name)]
         rows.append([
             name, *size, text("{n} of {m}", n=len(known), m=len(samples)), lowest(known) if known else none, highest(known) if known else none,
-            lowest([r.timing(x, "processes", first) for x in r.cells(name)]), *launched,
+            lowest([r.timing(x, "processes", first) for x in cells]),
+            highest([r.timing(x, "interval_width_pct", m) for x in cells for m in modes]), *launched,
         ])  # fmt: skip
     page.table(
         "What was measured at each shape." if sized else "What was measured.",
         [
             called, *(("Both matrices, MiB", "÷ L2", "In L2") if sized else ()), "Kernels timed", "Samples, fewest", "most", "Processes",
-            *(text("ncu launches, {b}", b=f"`{b}`") for b in batches),
+            "Widest interval, %",
+            *(text("Launches, {b}", b=f"`{b}`") for b in batches),
         ],
-        rows, source="`tables/timings.csv`, `tables/counters.csv`", align=("lrrl" if sized else "l") + "rrrr" + "r" * len(batches), name="shapes",
-        notes=["Launches are those really made for each kernel, by batch of metrics."] if batches else [],
+        rows, source="`tables/timings.csv`, `tables/counters.csv`", align=("lrrl" if sized else "l") + "rrrrr" + "r" * len(batches), name="shapes",
+        notes=[
+            "An interval is the 95 % interval of a kernel's median, relative to it.",
+            *(["Launches are those really made for each kernel, by batch of metrics."] if batches else []),
+        ],
     )  # fmt: skip
-    flagged = sorted({flag.split(" ")[0] for x in r.table("timings") for flag in x["flags"].split(";") if flag})
+    timed = [x for x in r.table("timings") if x["median_us"]]
+    flagged = Counter(flag.strip().split(" ")[0] for x in timed for flag in x["flags"].split(";") if flag)
     if flagged:
-        shown = [text("{flag} ({meaning})", flag=f"`{f}`", meaning=FLAGS.get(f, f)) for f in flagged]
-        page.say(text("Flags that occur in the tables of times: {flags}. Flagged samples are kept.", flags=Listing(shown)))
+        counts = {f: derived(n, origin=f"tables/timings.csv: rows whose flags name {f}") for f, n in sorted(flagged.items())}
+        shown = [text("{flag} at {n:n} medians ({meaning})", flag=f"`{f}`", meaning=FLAGS.get(f, f), n=n) for f, n in counts.items()]
+        page.say(text("Flags in the tables of times: {flags}. Flagged samples are kept.", flags=Listing(shown)))
     else:
         page.say("No sample carries a flag: none above the nominal peak, none throttled, no interval wider than asked for.")
 
@@ -234,6 +249,20 @@ def predictions(page: Page, words: Mapping[str, str], kinds: Sequence[tuple[str,
             source="`tables/predictions.csv`", align="lrrrl", name="predictions",
         )  # fmt: skip
     return bool(rows)
+
+
+def equality(page: Page, words: Mapping[str, str]) -> tuple[Amount, Amount, list[str]]:
+    """Figures that must be equal to the prediction, those of them that are, and the names of the quantities that are not.
+
+    All that were compared count, but for quantities that the table of predictions excuses: bounds, arbitration, the hardware's own variation.
+    """
+    rows = [x for x in (page.results.table("predictions") if page.results.has_table("predictions") else ()) if x["predicted"] and x["measured"]]
+    excused = {x["quantity"] for x in rows if any(accepts(x["note"]) for _, accepts in EXCUSES)}
+    held = [x for x in rows if x["quantity"] not in excused]
+    off = [x for x in held if float(x["predicted"]) != float(x["measured"])]
+    origin = "tables/predictions.csv: rows with predicted and measured" + (f", but {', '.join(sorted(excused))}" if excused else "")
+    names = dict.fromkeys(words.get(x["quantity"], x["quantity"].replace("_", " ")) for x in off)
+    return derived(len(held), origin=origin), derived(len(held) - len(off), origin=f"{origin}; predicted = measured"), list(names)
 
 
 def best_sentences(page: Page, cells: Sequence[Cell]) -> list[Text]:

@@ -57,12 +57,12 @@ def means_and_medians(page: Page) -> None:
         )
 
 
-def noise(page: Page) -> None:
-    """The noise floor of each shape and cache mode."""
+def noise(page: Page, called: str = "Shape") -> None:
+    """The noise floor of each group and cache mode; ``called`` is what a group is called."""
     r, modes = page.results, modes_of(page)
     rows: list[list[Part]] = [[name, *(r.noise_floor(m, name) for m in modes)] for name in r.experiment.groups]
     page.table(
-        "Noise floor, %: how far two entries of the same kernel are apart.", ["Shape", *(text("{mode} L2", mode=m) for m in modes)], rows,
+        "Noise floor, %: how far two entries of the same kernel are apart.", [called, *(text("{mode} L2", mode=m) for m in modes)], rows,
         source="`tables/noise.csv`", align="l" + "r" * len(modes), name="noise",
         notes=["The far end of the interval of the ratio of the two entries (A/A). A smaller difference between two kernels counts as none."],
     )  # fmt: skip

@@ -182,9 +182,9 @@ class Results:
         return "no row was recorded"
 
     def noise_floor(self, mode: str = "hot", group: str | None = None) -> Amount:
-        """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``); by default of the group meant by its cell."""
-        pair = self.study.noise_floor.get("variant")
-        name = group or (self.home(self.study.variant(str(pair))) if pair else self.experiment.main_group)
+        """The A/A pair's difference at its interval's far end, in percent (``tables/noise.csv``); by default of the registry's first pair."""
+        pairs = self.study.noise_pairs
+        name = group or (self.home(self.study.variant(str(pairs[0]["variant"]))) if pairs else self.experiment.main_group)
         wanted = {a: str(v) for a, v in self.experiment.groups[name].values.items()} | {"cache_mode": mode}
         found = [r for r in self.table("noise") if all(r[c] == v for c, v in wanted.items())]
         return _amount(
