@@ -35,6 +35,7 @@ _STOPPED = re.compile(
     r"No space left on device|Could not open output file|Cannot allocate memory|out of memory allocating"
     r"|died due to signal (?:2|9|15)\b|(?:Killed|Terminated|Interrupt) signal terminated program"
 )
+_INDIRECT = re.compile(r"\b(?:BRX|JMX)U?\b")
 _STOPPED_HINT = "free some memory, and some disk space where temporary files go (TMPDIR), then run the same command again"
 
 
@@ -125,7 +126,10 @@ def compile_source(
             raise StudyError(f"the compiler was stopped: {output.strip() or 'by a signal'}", where=str(source), hint=_STOPPED_HINT)
         if done.returncode:
             return None, output.strip()
-        sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)
+        # Its dataflow analysis only names the targets of indirect branches, and takes as long as all the rest.
+        sass = toolchain.run(toolchain.nvdisasm, "-c", "-ndf", "kernel.cubin", cwd=scratch)
+        if _INDIRECT.search(sass.stdout):
+            sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)
         if sass.returncode:
             raise StudyError(f"nvdisasm cannot read the cubin: {sass.stdout.strip()}", where=str(toolchain.nvdisasm))
         made = {s: (scratch / f"kernel.{s}").read_bytes() for s in ("cubin", "ptx")}

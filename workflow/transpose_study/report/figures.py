@@ -86,7 +86,7 @@ def draw(experiment: Experiment, log: Log | None = None) -> None:
     for name, options in declared.items():
         if options["kind"] not in charts.KINDS:
             raise StudyError(f"unknown kind {options['kind']!r}; {nearest(str(options['kind']), charts.KINDS)}", where=f"{path}, {name}")
-    languages = {code: Language.of(code, study, root) for _, code in wanted}
+    languages = {code: Language.of(code, study, root) for code in dict.fromkeys(c for _, c in wanted)}
 
     def draw_one(figure: tuple[str, str]) -> None:
         name, code = figure
