@@ -29,8 +29,10 @@ def validate(experiment: Experiment) -> None:
             free = [a for v in study.variants.values() for a in v.takes]
             raise StudyError(f"unknown axis {axis!r}; {nearest(axis, set(free))}", where=f"{WHERE}, key axes")
         least = 1 if any(axis in v.code_axes for v in study.variants.values()) else 0
-        if not values or min(values) < least or len(set(values)) != len(values):
-            raise StudyError(f"needs one or more different values of at least {least}", where=f"{WHERE}, key axes.{axis}")
+        wrong = sorted({v for v in values if v < least or values.count(v) > 1})
+        if wrong or not values:
+            given = f"; given: {', '.join(map(str, wrong))}{' (twice or too small)' if wrong else 'none'}"
+            raise StudyError(f"needs one or more different values of at least {least}{given}", where=f"{WHERE}, key axes.{axis}")
     for variant in experiment.variants():
         for axis in variant.takes:
             if axis not in config.axes:
@@ -57,10 +59,9 @@ def validate(experiment: Experiment) -> None:
         if name in names:
             raise StudyError(f"{name} is listed twice", where=where)
         names.add(name)
-    if config.report.group and config.report.group not in names:
-        raise StudyError(
-            f"{config.report.group!r} is no configured shape; {nearest(config.report.group, names)}", where=f"{WHERE}, key report.group"
-        )
+    if config.report.group and config.report.group not in experiment.groups:
+        known = nearest(config.report.group, experiment.groups)
+        raise StudyError(f"{config.report.group!r} is no configured shape; {known}", where=f"{WHERE}, key report.group")
     _ = experiment.published  # a misspelt name is said before any work
     _known_batches(experiment, config.profile.launches, f"{WHERE}, key profile.launches")
     _known_batches(experiment, dict.fromkeys(config.profile.batches or (), 1), f"{WHERE}, key profile.batches")
@@ -71,8 +72,8 @@ def validate(experiment: Experiment) -> None:
         study.code_digest(variant)  # reads every source
         for kernel in experiment.kernels(variant):
             study.macros(kernel)
-    for group in config.shapes:
-        for cell in study.cells(group.values, [v.name for v in experiment.variants(study.group_name(group.values))], config.axes):
+    for name in experiment.groups:
+        for cell in experiment.cells(name):
             if not study.cell_refusal(cell):
                 _expressions(study, cell)
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from transpose_study.analysis import aggregate
-from transpose_study.analysis.predictions import CHECK_FAILED
+from transpose_study.analysis.predictions import CHECK_FAILED, _Cell
 from transpose_study.records import write_csv
 
 CELL = {"rows": 4096, "cols": 4096, "dtype": "float32"}
@@ -48,3 +48,19 @@ def test_agreement_and_disagreement_of_the_two_checks(predicted, one):
 def test_arbitration_explains_more_wavefronts_and_not_fewer(predicted, one):
     found = predicted({}, shared_load_wavefronts=1e9)  # far above what any kernel of the synthetic run takes
     assert one(found, variant="copy", quantity="shared_load_wavefronts").note == "off by 100.00%"
+
+
+@pytest.mark.parametrize(
+    ("metric", "note"),
+    [
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "the unit's counter adds arbitration"),
+        ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "the unit's counter adds arbitration"),
+        ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "off by 3.12%"),
+        ("memory_l1_wavefronts_shared", "off by 3.12%"),
+        ("smsp__inst_executed.sum", "off by 3.12%"),
+    ],
+)
+def test_arbitration_excuses_the_unit_s_own_counters_alone(metric, note):
+    """Counts by machine instruction have none, whatever the quantity is called."""
+    assert _Cell._note("shared_load_wavefronts", 32, 33, "", "", metric=metric).startswith(note)
+    assert _Cell._note("shared_load_wavefronts", 32, 32, "", "", metric=metric) == "exact"

@@ -10,10 +10,11 @@ import pytest
 import yaml
 from archive_run import RUN, experiment_of
 from projects import Project
+from report import micro_tables
 from transpose_study.analysis import aggregate
 from transpose_study.errors import StudyError
 from transpose_study.provenance import COLUMNS, Provenance
-from transpose_study.records import digest_of, read_csv, read_json
+from transpose_study.records import digest_of, read_csv, read_json, write_json, write_text
 from transpose_study.status import mismatches, notes
 
 TIMING, RECORD, LADDER = "raw/timing/4096x4096.csv", "build/sm_90/copy.json", "figures/bandwidth_ladder.svg"
@@ -126,3 +127,15 @@ def test_replay_is_compared_with_its_archive(project: Project) -> None:
     project.edit("kernels/transpose/copy.cu", "in[", "0.0f + in[")
     changed = Experiment.from_run(project.path("results/mine/transpose"), project.root)
     assert any("copy was edited since the archive was made" in t for t in notes(changed))
+
+
+@pytest.mark.parametrize(("group", "kernel", "said"), [("swizzles", "swizzle_none", False), ("banks", "bank_load_w4", True)])
+def test_a_batch_that_a_group_no_longer_reads_is_nobody_s_business(tmp_path: Path, group: str, kernel: str, said: bool) -> None:
+    """An entry of what kernels observe, of a group that observes nothing: no rule could make it anew."""
+    experiment = micro_tables.make(tmp_path / "micro", 1)
+    code = experiment.study.code_digest(experiment.study.variant(kernel.removesuffix("_w4")))
+    write_json(experiment.paths.kernel(experiment.architecture, kernel, "json"), {"status": "ok", "cubin_sha256": "1" * 64, "code_digest": code})
+    entry = {"stage": "profile kernel", "group": group, "cubins": {kernel: "0" * 12}}
+    write_text(experiment.paths.journal, json.dumps(entry) + "\n")
+    other = f"profile kernel at {group} was measured with other cubins than build/ holds: {kernel}"
+    assert (other in mismatches(experiment)) is said

@@ -107,6 +107,8 @@ def test_mistakes_of_form(changes: dict[str, Any], words: str) -> None:
         ({"axes": {}}, "takes the axis block_rows, which has no values"),
         ({"axes": {"block_rows": [8, 8]}}, "key axes.block_rows: needs one or more different values"),
         ({"axes": {"block_rows": [0]}}, "key axes.block_rows: needs one or more different values of at least 1"),
+        ({"variants": ["copy"], "shapes": [{"rows": 8, "cols": 8, "variants": ["tiled"]}]}, "key variants: no shape has one of these variants"),
+        ({"axes": {"block_rows": [8, 4, 8, 0]}}, "at least 1; given: 0, 8 (twice or too small)"),
         ({"report": {"group": "4096x4095"}}, "is no configured shape; did you mean '4096x4096'?"),
         ({"report": {"published": "rtx5060"}}, "did you mean 'rtx5060-laptop'?"),
         ({"study": "transpos"}, "did you mean 'transpose'?"),

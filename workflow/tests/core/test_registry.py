@@ -12,6 +12,7 @@ from projects import ROOT
 from transpose_study import entries
 from transpose_study.errors import StudyError
 from transpose_study.measured_code import other_code
+from transpose_study.records import read_yaml
 from transpose_study.registry import Cell, Study
 
 SHIPPED = ROOT / "kernels" / "transpose" / "variants.yaml"
@@ -94,6 +95,9 @@ def test_bytes(study: Study) -> None:
         ({"edge_groups": [{"rows": 1}]}, "each entry of edge_groups has the keys rows, cols"),
         ({"baselines": {"copy": "kk"}}, "unknown variant 'kk'"),
         ({"noise_floor": {"block_rows": 8}}, "unknown variant 'None'"),
+        ({"noise_floor": ["k"]}, "key noise_floor: is a mapping, or a list of mappings"),
+        ({"noise_floor": [{"variant": "k", "block_row": 8}]}, "key noise_floor: k takes no axis 'block_row'"),
+        ({"noise_floor": {"variant": "k"}, "takes": ["block_rows"]}, "key noise_floor: k takes block_rows too"),
         ({"variants": {"my-kernel": {}}}, "a variant's name is the kernel's name"),
         ({"variants": {"k": "k.cu"}}, "variant k: is no mapping"),
         ({"blocks": [32]}, "variant k: unknown key 'blocks'; did you mean 'block'?"),
@@ -142,6 +146,19 @@ def test_mistakes_are_named(tmp_path: Path, changes: dict[str, Any], words: str)
     with pytest.raises(StudyError) as caught:
         Study(path)
     assert words in str(caught.value) and str(caught.value).startswith(str(path))
+
+
+def test_each_group_times_a_cell_of_its_own_twice() -> None:
+    """A group that has none of the registry's pairs gets the first, which it does not hold: then there is no noise floor, with that reason."""
+    config = read_yaml(ROOT / "config/micro.yaml")
+    micro = Study(ROOT / "kernels/micro/variants.yaml")
+    for group in config["shapes"]:
+        pair = micro.noise_pair(group["variants"])
+        values = {k: v for k, v in pair.items() if k != "variant"}
+        cells = micro.cells({"experiment": group["experiment"]}, group["variants"], config["axes"])
+        assert [c for c in cells if c.variant.name == pair["variant"] and dict(c.kernel_values) == values], group["experiment"]
+    assert micro.noise_pair(["bank_store"]) == micro.noise_pairs[0]
+    assert micro.usual_value("lanes") == micro.usual_value("lanes", micro.variant("branch_long")) == 16 and micro.usual_value("pitch") is None
 
 
 def test_axis_that_a_variant_does_not_take_is_none_of_its_names(tmp_path: Path) -> None:

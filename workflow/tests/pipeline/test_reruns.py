@@ -73,6 +73,13 @@ def test_nothing_runs_beside_a_timing(making: tuple[Project, str]) -> None:
     assert [c for c in crowds if "time_group" in c] == [{"time_group"}] * 2  # one timing a shape, each alone
 
 
+@pytest.mark.parametrize("command", [["--unlock"], ["--summary"], ["--report", "results/all.html"]])
+def test_what_runs_nothing_needs_no_number_of_cores(live: Project, command: list[str]) -> None:
+    """As README.md and the words of doctor give these commands."""
+    done = live.run("snakemake", *command, env=STANDIN)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
 def test_finished_run_has_nothing_to_do_and_touching_every_source_changes_nothing(edited: Project) -> None:
     for part in ("Snakefile", "kernels", "config", "paper", "workflow"):
         for path in sorted_files(edited.path(part)):

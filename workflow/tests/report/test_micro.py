@@ -7,13 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from report import micro_tables
 from report.conftest import sections
+from transpose_study.records import read_csv, write_csv
 from transpose_study.report import figure_names, write
 from transpose_study.report.texts import ENGLISH, Language
 from transpose_study.report.values import Results
 from transpose_study.report.verdicts import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, _compared
 from transpose_study.report.wording import number
+
+CONFIG = yaml.safe_load((Path(__file__).parents[3] / "config/micro.yaml").read_text(encoding="utf-8"))
 
 FIGURE = re.compile(r"(?<![\w.])\d[\d\u202f]*(?:\.\d+)?(?!\w)")
 NAMED = r"`[^`]*`|\*\*(?:Table|Figure)[^*]*\*\*|tile\[\d+\]\[\d+\]|(?:Table|Figure)\u00a0\d+|95 %|2026-01-01|float4"
@@ -105,8 +109,33 @@ def test_unjudged_and_partly_configured_runs_are_written(tmp_path: Path) -> None
     assert "## 8" not in text and text.count("../figures/") == len(figure_names("micro", experiment.root))
 
 
-def test_the_only_table_of_noise_is_the_one_of_the_pair(tmp_path: Path) -> None:
-    """Without a group, the noise floor is that of the experiment which has the A/A pair."""
+def test_a_figure_that_is_not_as_predicted_is_counted_and_named(tmp_path: Path) -> None:
+    """It stays among those that must be equal, so the count says that one is missing."""
+    experiment = micro_tables.make(tmp_path / "micro", 1)
+    path = experiment.paths.table("predictions")
+    rows = read_csv(path)
+    number_of = sum(bool(r["predicted"] and r["measured"]) for r in rows)
+    wrong = next(r for r in rows if r["quantity"] == "warp_instructions" and r["measured"])
+    wrong |= {"measured": str(float(wrong["measured"]) + 1), "note": "off by 0.1%"}
+    write_csv(path, list(rows[0]), rows)
+    write(experiment, ["md"])
+    text = Path(experiment.paths.report("micro", "md")).read_text(encoding="utf-8").replace(" ", "")
+    assert f"of{number_of}figuresthatmustbeequal,{number_of - 1}are." in text
+    assert f"Of{number_of}figuresthatmustbeequal,1arenot:Warpinstructions." in text and "notequal" in text
+
+
+@pytest.mark.parametrize("variants", [["bank_load"], ["allocation"], ["warp_lanes", "copy_offset"]])
+def test_a_part_of_the_variants_is_written_too(tmp_path: Path, variants: list[str]) -> None:
+    """Experiments of which none is left are no part of the run; one that is an allocation alone was never timed."""
+    experiment = micro_tables.make(tmp_path / "micro", 1, variants=variants)
+    write(experiment, ["md"])
+    text = Path(experiment.paths.report("micro", "md")).read_text(encoding="utf-8")
+    assert sorted(experiment.groups) == sorted({g["experiment"] for g in CONFIG["shapes"] if set(g["variants"]) & set(variants)})
+    assert "nan" not in text.split() and "None" not in text.split()
+
+
+def test_the_noise_floor_meant_is_that_of_the_first_pair(tmp_path: Path) -> None:
+    """Without a group, the noise floor is that of the experiment which has the registry's first A/A pair."""
     results = Results(micro_tables.make(tmp_path / "micro", 1))
     assert results.experiment.main_group == "banks"
     own, alignment, banks = (results.noise_floor("hot", g).number for g in (None, "alignment", "banks"))

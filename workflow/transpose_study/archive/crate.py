@@ -138,7 +138,8 @@ def readme(environment: Mapping[str, Any], *, title: str, program: str) -> bytes
     return f"""# {title}, measured on {gpu["name"]}
 
 One complete run, from {environment["start"]} to {environment["end"]}, packed by transpose-study {program}. The folder `{SOURCES}/`
-holds the project as it was, the program itself among it; its `README.md` says how to install it. With it installed:
+holds the project as it was when this was packed, the program itself among it; its `README.md` says how to install it. The commit
+that measured is in `environment.json` ({environment.get("git", {}).get("commit") or "not recorded"}). With the program installed:
 
 - `transpose-study verify THIS_ARCHIVE` checks every byte, and rebuilds tables, figures and report from the raw data;
 - `transpose-study rerun THIS_ARCHIVE` makes the same experiment on another GPU;

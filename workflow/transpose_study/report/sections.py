@@ -102,8 +102,8 @@ def measured_shapes(page: Page, called: str = "Shape") -> None:
             size = [derived(2 * r.study.matrix_bytes(shape.values) / 2**20), footprint, regime(page, name)]
         rows.append([
             name, *size, text("{n} of {m}", n=len(known), m=len(samples)), lowest(known) if known else none, highest(known) if known else none,
-            lowest([r.timing(x, "processes", first) for x in cells]),
-            highest([r.timing(x, "interval_width_pct", m) for x in cells for m in modes]), *launched,
+            lowest([r.timing(x, "processes", first) for x in cells]) if cells else none,
+            highest([r.timing(x, "interval_width_pct", m) for x in cells for m in modes]) if cells else none, *launched,
         ])  # fmt: skip
     page.table(
         "What was measured at each shape." if sized else "What was measured.",
