@@ -57,6 +57,61 @@ def test_odd_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     assert words in capsys.readouterr().err
 
 
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Every sub-command's parser."""
+    (found,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+TAKING_A_VARIANT = sorted(n for n, p in commands().items() if {"variant", "study"} <= {a.dest for a in p._actions})
+
+
+def test_commands_that_take_a_variant_and_a_study() -> None:
+    assert TAKING_A_VARIANT == ["diagnose", "explain"]
+
+
+@pytest.mark.parametrize("command", TAKING_A_VARIANT)
+@pytest.mark.parametrize("study", ["blork", "", "../x", ".", "../kernels/micro", "micro/", "transpos"])
+def test_a_study_that_is_none_is_refused_with_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, study: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main([command, "x", "--study", study]) == 2
+    assert f"--study: there is no study {study!r} in kernels/; known: micro, transpose" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", TAKING_A_VARIANT)
+@pytest.mark.parametrize(
+    ("arguments", "variant", "other"),
+    [
+        ("swizzle_xor", "swizzle_xor", "micro"),
+        ("bank_column --bytes 4 --pitch 33", "bank_column", "micro"),  # options that the study asked for does not have
+        ("--bytes 4 bank_column", "bank_column", "micro"),
+        ("tiled --study micro", "tiled", "transpose"),
+        ("tiled --study micro --block-rows 8", "tiled", "transpose"),
+    ],
+)
+def test_a_variant_of_another_study_is_said_to_be_its(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, arguments: str, variant: str, other: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    try:
+        status = main([command, *arguments.split()])
+    except SystemExit as end:  # argparse's, for an option that is unknown
+        status = end.code
+    assert status == 2
+    assert f"{variant} is of the study {other}\n  hint: add --study {other}" in capsys.readouterr().err
+
+
+def test_an_unreadable_study_is_no_other_study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "kernels" / "broken").mkdir(parents=True)
+    (tmp_path / "kernels" / "broken" / "variants.yaml").write_text("[")
+    (tmp_path / "kernels" / "transpose").symlink_to(ROOT / "kernels" / "transpose")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "tild"]) == 2
+    assert "unknown variant 'tild'; did you mean 'tiled'?" in capsys.readouterr().err
+
+
 def test_command_in_another_folder_says_where_it_is(tmp_path: Path) -> None:
     done = run("explain", "tiled", cwd=tmp_path)
     assert done.returncode == 2 and f"note: {tmp_path} is not the project's folder" in done.stderr and "Traceback" not in done.stderr
@@ -73,12 +128,6 @@ def test_output_onto_a_full_disk_is_one_message() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = run("explain", "tiled", "--shape", "32x32", stdout=full.fileno())
     assert done.returncode == 2 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
-
-
-def commands() -> dict[str, argparse.ArgumentParser]:
-    """Every sub-command's parser."""
-    (found,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    return dict(found.choices)
 
 
 def test_main_help_lists_every_command() -> None:

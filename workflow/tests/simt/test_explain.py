@@ -8,6 +8,8 @@ from launches import ROOT, launch_of
 from transpose_study.cli import main
 from transpose_study.simt.explain import Touch, bank_picture, svg_picture, terminal_picture, touches
 
+MICRO = ("--study", "micro")
+
 
 def picture(ladder, name):
     found = bank_picture(ladder(name).program, launch_of(name, 1024, 1024))
@@ -120,6 +122,48 @@ def test_each_axis_that_selects_code_is_an_option(monkeypatch, capsys, tmp_path)
         main(["explain", "k", "--study", "other", "--block-rows", "8"])
 
 
+@pytest.mark.parametrize("shape", [[], ["--shape", "banks"]])
+def test_a_study_grouped_by_words_needs_no_shape(shape, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["explain", "bank_column", "--study", "micro", "--bytes", "4", "--pitch", "33", *shape]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("bank_column_e4, pitch 33 at banks: a column of a shared array by its pitch")
+    assert "one wavefront delivers them all" in text  # 33 words from row to row: each of a column's 32 lies in a bank of its own
+
+
+@pytest.mark.parametrize(
+    ("variant", "cell"),
+    [("copy_offset", "copy_offset, offset 0 at alignment"), ("occupancy_memory", "occupancy_memory_i4, shared_kib 0 at occupancy")],
+)
+def test_a_noise_floor_value_of_0_is_a_value(variant, cell, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["explain", variant, *MICRO]) == 0
+    assert capsys.readouterr().out.startswith(f"{cell}: ")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_study_without_a_configuration_has_a_group_all_the_same(kept, monkeypatch, capsys, tmp_path):
+    """The group does not enter the launch; what is told is the same."""
+    (tmp_path / "kernels").symlink_to(ROOT / "kernels")
+    if kept:
+        (tmp_path / "config").mkdir()
+        (tmp_path / "config" / "micro.yaml").write_text("study: micro\nshapes: [{experiment: mine, variants: [swizzle_xor]}, 5]\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "swizzle_xor", "--study", "micro"]) == 0
+    assert capsys.readouterr().out.startswith(f"swizzle_xor, tile 32 at {'mine' if kept else 'experiment'}: column ^ row")
+
+
+def test_memory_used_up_is_said(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("transpose_study.simt.explain.touches", full)
+    assert main(["explain", "copy"]) == 2
+    assert "copy at 4096x4096: takes more memory to execute on the CPU than there is here" in capsys.readouterr().err
+
+
 def test_svg_is_the_same_every_time(ladder):
     one, two = (svg_picture([("a < b", picture(ladder, "tiled_xor_b8"))]) for _ in range(2))
     assert one == two and "a &lt; b" in one
@@ -135,6 +179,20 @@ def test_svg_is_the_same_every_time(ladder):
         (["tiled_padded_unchecked", "--shape", "33x32"], "must be multiples of 32"),
         (["copy", "--svg", "x.svg"], "uses no shared memory"),
         (["tiled", "--architecture", "6"], "does not know the architecture sm_6"),
+        (
+            ["bank_column", *MICRO, "--bytes", "4", "--pitch", "33", "--shape", "1024"],
+            "'1024' is no shape\n  hint: configured for bank_column: banks",
+        ),
+        (["swizzle_xor", *MICRO, "--shape", "blork"], "'blork' is no shape\n  hint: configured for swizzle_xor: swizzles"),
+        # 227 KiB for a block of compute capability 9.0, 99 KiB of 8.6 (limits.py)
+        (["bank_column", *MICRO, "--bytes", "4", "--pitch", "100000"], "needs 12800000 bytes of shared memory, the device gives at most 232448"),
+        (["bank_column", *MICRO, "--bytes", "4", "--pitch", "1000000000"], "needs 128000000000 bytes of shared memory"),
+        (["occupancy_memory", *MICRO, "--shared-kib", "1000000000"], "needs 1024000000000 bytes of shared memory"),
+        (["occupancy_memory", *MICRO, "--shared-kib", "200", "--architecture", "86"], "needs 204800 bytes .* at most 101376"),
+        (["occupancy_memory", *MICRO, "--shared-kib", "-1"], "--shared-kib: shared_kib is -1; it must be at least 0"),
+        (["occupancy_registers", *MICRO, "--live", "1000000000"], "a thread needs [0-9]+ bytes of local memory, a device gives at most 524288"),
+        (["copy_offset", *MICRO, "--offset", "100000000000"], "has no room in the 32 bits of an int"),
+        (["block_memory", *MICRO, "--ilp", "1", "--threads", "1000000000"], "a block of 1000000000 threads is above the limit of 1024"),
     ],
 )
 def test_mistakes_are_said(arguments, message, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from transpose_study.errors import StudyError
 
 if TYPE_CHECKING:
-    from transpose_study.registry import Study
+    from transpose_study.registry import Study, Variant
 
 STUDY = "transpose"  # where a command that takes --study is given none
 AXIS = "axis "  # before an axis's name among the parsed arguments: no other option can be called so
@@ -23,18 +23,51 @@ class Command(argparse.ArgumentParser):
     late: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse's, after ``late``."""
+        """As argparse's, after ``late``; options of a variant that is another study's end in a message that names the study."""
         if self.late is not None and args is not None:
             late, self.late = self.late, None
             late(self, args)
-        return super().parse_known_args(args, namespace)
+        parsed, left = super().parse_known_args(args, namespace)
+        if left and hasattr(parsed, "study") and hasattr(parsed, "variant"):
+            try:
+                study = study_named(parsed.study)
+                for word in () if parsed.variant in study.variants else (parsed.variant, *left):
+                    _refuse_foreign(study, word)
+            except StudyError as error:
+                self.error(str(error))
+        return parsed, left
 
 
 def study_named(name: str) -> Study:
-    """The study of a folder of ``kernels/``."""
+    """The study of a folder of ``kernels/``; any other name is a :class:`StudyError` that lists the studies there are."""
     from transpose_study.registry import Study
 
+    known = _studies()
+    if name not in known:
+        raise StudyError(f"there is no study {name!r} in kernels/; known: {', '.join(known) or 'none'}", where="--study")
     return Study(Path("kernels") / name / "variants.yaml")
+
+
+def _studies() -> list[str]:
+    return sorted(p.parent.name for p in Path("kernels").glob("*/variants.yaml"))
+
+
+def variant_named(study: Study, name: str) -> Variant:
+    """The study's variant of that name; where another study has it, the :class:`StudyError` says which."""
+    if name not in study.variants:
+        _refuse_foreign(study, name)
+    return study.variant(name)
+
+
+def _refuse_foreign(study: Study, name: str) -> None:
+    """Raise :class:`StudyError` where another study of ``kernels/`` has a variant of that name; one that cannot be read has none."""
+    for other in _studies():
+        try:
+            held = other != study.path.parent.name and name in study_named(other).variants
+        except StudyError:
+            continue
+        if held:
+            raise StudyError(f"{name} is of the study {other}", where=str(study.path), hint=f"add --study {other}")
 
 
 def study_asked_for(arguments: Sequence[str]) -> Study | None:

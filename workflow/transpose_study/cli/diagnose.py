@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named
+from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named, variant_named
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
@@ -51,7 +51,7 @@ def run_diagnose(args: argparse.Namespace, log: Log) -> None:
     from transpose_study.metrics import study_file, study_metrics
 
     study = study_named(args.study)
-    variant = study.variant(args.variant)
+    variant = variant_named(study, args.variant)
     if variant.source is None:
         raise StudyError(f"{variant.name} has no kernel to diagnose", where=str(study.path))
     rate = args.transfer_gb_s

@@ -120,7 +120,7 @@ def measured(study: Study, variant: Variant, shape: str | None, values: Mapping[
     from transpose_study.experiment import Experiment
     from transpose_study.target import find_target
 
-    group = _group(study, variant, shape)
+    group = group_named(study, variant, shape)
     for axis in variant.takes:
         if axis not in values:
             raise StudyError(f"{variant.name} takes the axis {axis}, which has no value", hint=f"give --{axis.replace('_', '-')} N")
@@ -158,13 +158,23 @@ def one_cell(study: Study, variant: Variant, group: Mapping[str, Any], values: M
     )
 
 
-def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
-    """The group of that name: a configured one, else one read by the study's pattern of names. Without a name the variant's only one."""
+def configured_groups(study: Study, variant: Variant) -> dict[str, dict[str, Any]]:
+    """The groups of the study's configuration that hold the variant, by name."""
     configured = {}
-    for entry in _configuration(study)[1].get("shapes") or ():
+    shapes = _configuration(study)[1].get("shapes")
+    for entry in shapes if isinstance(shapes, list) else ():
         if isinstance(entry, dict) and set(study.group_axes) <= set(entry) and variant.name in (entry.get("variants") or (variant.name,)):
             group = {a: entry[a] for a in study.group_axes}
             configured[study.group_name(group)] = group
+    return configured
+
+
+def group_named(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
+    """The group of that name: a configured one, else one read by the study's pattern of names. Without a name the variant's only one.
+
+    A word (an experiment) must be configured: the pattern stands for numbers.
+    """
+    configured = configured_groups(study, variant)
     if shape is None and len(configured) == 1:
         return next(iter(configured.values()))
     hint = f"configured for {variant.name}: {', '.join(configured) or 'none'}"
@@ -172,8 +182,9 @@ def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
         raise StudyError("a measurement needs a shape", where="--shape", hint=hint)
     if shape in configured:
         return configured[shape]
-    match = re.fullmatch(study.group_name({a: f"(?P<{a}>[0-9]{{1,20}})" for a in study.group_axes}), shape, re.ASCII)
-    if match is None:
+    pattern = study.group_name({a: f"(?P<{a}>[0-9]{{1,20}})" for a in study.group_axes})
+    match = re.fullmatch(pattern, shape, re.ASCII)
+    if match is None or any(study.axes[a].words for a in study.group_axes):
         raise StudyError(f"{shape!r} is no shape", where="--shape", hint=hint)
     return {a: int(v) for a, v in match.groupdict().items()}
 

@@ -7,17 +7,21 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named
+from transpose_study.cli.common import AXIS, STUDY, Command, add_axis, add_log, study_asked_for, study_named, variant_named
 from transpose_study.errors import StudyError
 from transpose_study.progress import Log
 
 if TYPE_CHECKING:
-    from transpose_study.registry import Cell, Study
+    from transpose_study.registry import Cell, Study, Variant
     from transpose_study.simt.explain import BankPicture, Touch
     from transpose_study.simt.machine import Launch, Program
 
+USUAL_SIZE = 4096  # along each axis of a shape where none is given: the published study's is 4096 x 4096
+
+# Local memory of a thread, for every compute capability (CUDA C++ Programming Guide, technical specifications: 512 KB).
+MAX_LOCAL_BYTES = 512 * 1024
 
 
 def add(commands: argparse._SubParsersAction[Command]) -> None:
@@ -29,7 +33,7 @@ def add(commands: argparse._SubParsersAction[Command]) -> None:
         "nothing but --svg.",
     )
     explain.add_argument("variant", help="a variant of the registry")
-    explain.add_argument("--shape", default="4096x4096", metavar="RxC", help="shape of the input; default: 4096x4096, the published study's")
+    explain.add_argument("--shape", metavar="RxC", help="shape of the input, or an experiment; default: 4096x4096, or the variant's experiment")
     explain.add_argument("--architecture", default="90", metavar="CC", help="compute capability without its dot to compile for; default: 90")
     explain.add_argument("--study", default=STUDY, help=f"default: {STUDY}")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="also draw the banks of the tile into this file")
@@ -51,13 +55,22 @@ def _add_axes(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None
 
 def run_explain(args: argparse.Namespace, log: Log) -> None:
     """Compile the kernel, execute one block of it on the CPU, and print what its first warp touches."""
+    study = study_named(args.study)
+    cell = _cell(study, args)
+    try:
+        _explain(study, cell, args, log)
+    except MemoryError:
+        raise StudyError(
+            "takes more memory to execute on the CPU than there is here", where=study.cell_name(cell), hint="try smaller values"
+        ) from None
+
+
+def _explain(study: Study, cell: Cell, args: argparse.Namespace, log: Log) -> None:
     from transpose_study.records import write_text
     from transpose_study.simt import explain
     from transpose_study.simt.blocks import count_memory
     from transpose_study.simt.cells import launch_of
 
-    study = study_named(args.study)
-    cell = _cell(study, args)
     program = _compile(study, cell, args.architecture)
     launch = launch_of(study, cell, program)
     lines = [f"{study.cell_name(cell)}: {cell.variant.title}", _geometry(launch)]
@@ -84,24 +97,36 @@ def run_explain(args: argparse.Namespace, log: Log) -> None:
 def _cell(study: Study, args: argparse.Namespace) -> Cell:
     from transpose_study.registry import Cell, Kernel
 
-    variant = study.variant(args.variant)
+    variant = variant_named(study, args.variant)
     if variant.no_kernel:
         raise StudyError(f"{variant.name} is {variant.no_kernel}; there is no kernel to explain")
-    sizes = args.shape.lower().split("x")
-    if len(sizes) != len(study.group_axes) or not all(re.fullmatch("[0-9]{1,20}", s) for s in sizes):
-        raise StudyError(f"{args.shape!r} is no shape", where="--shape", hint=f"write {study.group_name(dict.fromkeys(study.group_axes, 1024))}")
-    group = {a: int(s) for a, s in zip(study.group_axes, sizes, strict=True)}
+    group = _group(study, variant, args.shape)
     values = {a: getattr(args, AXIS + a) for a in variant.takes}
     for axis, value in values.items():
         if value is None:
             raise StudyError(f"{variant.name} takes the axis {axis}, which has no value", hint=f"give --{axis.replace('_', '-')} N")
-        if value < 1:
-            raise StudyError(f"{axis} is {value}; it must be at least 1", where=f"--{axis.replace('_', '-')}")
+        least = int(axis in variant.code_axes)  # what is only an argument may be 0: no offset, no shared memory, no lane
+        if value < least:
+            raise StudyError(f"{axis} is {value}; it must be at least {least}", where=f"--{axis.replace('_', '-')}")
     cell = Cell(variant, values, group)
     refusal = study.kernel_refusal(Kernel(variant, cell.kernel_values)) or study.cell_refusal(cell)
     if refusal:
         raise StudyError(refusal, where=study.cell_name(cell))
     return cell
+
+
+def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
+    """The group that is asked for; else the usual size, or the first configured experiment that holds the variant."""
+    from transpose_study.cli.diagnose_tables import configured_groups, group_named
+
+    words = [a for a in study.group_axes if study.axes[a].words]
+    if shape is None:
+        usual = {a: a if a in words else USUAL_SIZE for a in study.group_axes}
+        return next(iter(configured_groups(study, variant).values()), usual) if words else usual
+    sizes = shape.lower().split("x")
+    if not words and len(sizes) == len(study.group_axes) and all(re.fullmatch("[0-9]{1,20}", s) for s in sizes):
+        return {a: int(s) for a, s in zip(study.group_axes, sizes, strict=True)}
+    return group_named(study, variant, shape)
 
 
 def _compile(study: Study, cell: Cell, architecture: str) -> Program:
@@ -119,7 +144,26 @@ def _compile(study: Study, cell: Cell, architecture: str) -> Program:
         built = CompiledKernel(paths, architecture, study.kernel_name(kernel), cell.variant.name)
         if built.refusal:
             raise StudyError(built.refusal, where=study.kernel_name(kernel))
+        refusal = _shared_refusal(study, cell, architecture, int(built.record["shared_bytes"])) or _local_refusal(built.program)
+        if refusal:
+            raise StudyError(refusal, where=study.cell_name(cell))
         return built.program
+
+
+def _shared_refusal(study: Study, cell: Cell, architecture: str, static_bytes: int) -> str:
+    """Why a block cannot have its shared memory on a GPU of this architecture ("" if it can, or its limit is not known)."""
+    from transpose_study.simt.limits import limits_of
+
+    try:
+        limit = limits_of(architecture).shared_bytes_per_block
+    except StudyError:
+        return ""
+    return study.shared_refusal(cell, static_bytes, limit) if study.dynamic_shared_bytes(cell) else ""  # the compiler sees to what is declared
+
+
+def _local_refusal(program: Program) -> str:
+    needed = program.local_bytes
+    return f"a thread needs {needed} bytes of local memory, a device gives at most {MAX_LOCAL_BYTES}" if needed > MAX_LOCAL_BYTES else ""
 
 
 def _geometry(launch: Launch) -> str:
