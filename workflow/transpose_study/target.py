@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from transpose_study.config import Config
+from transpose_study.config import Config, study_of
 from transpose_study.container import Container
 from transpose_study.device import choose, visible_devices
 from transpose_study.errors import StudyError, nearest
@@ -48,10 +48,12 @@ def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
         raise StudyError("environment.json names no GPU", where=str(name), hint="this is no archive of a measured run")
     study = container.manifest.get("study", config.study)
     if study != config.study:
+        file = _configuration_file(root, study)
         raise StudyError(
             f"the archive {name} holds a run of the study {study}, and {config.study} is configured",
             where=f"{WHERE}, key study",
-            hint=f"name an archive of {config.study} in the key replay, or run where a GPU is",
+            hint=f"name an archive of {config.study} in the key replay, or run where a GPU is"
+            + (f"; to rebuild this one, add --configfile {file}" if file else ""),
         )
     missing = [g for g in _configured_groups(config, root) if f"raw/timing/{g}.csv" not in container.names]
     if missing:
@@ -62,6 +64,12 @@ def _archived(config: Config, root: Path, path: str) -> dict[str, Any]:
             hint="configure shapes that the archive has, or run where a GPU is",
         )
     return {"gpu": environment["gpu"], "archive": str(name), "archive_sha256": container.sha256}
+
+
+def _configuration_file(root: Path, study: object) -> str:
+    """The configuration file of a study, relative to the project's folder; "" where there is none."""
+    names = ("config.yaml", *(p.name for p in (root / "config").glob("*.yaml") if p.stem == study))
+    return next((f"config/{n}" for n in names if (root / "config" / n).is_file() and study_of(root / "config" / n) == study), "")
 
 
 def _configured_groups(config: Config, root: Path) -> list[str]:

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 import yaml
 from archive_run import members_of
-from projects import QUICK, Project, copy_project
+from projects import QUICK, ROOT, Project, copy_project
 from transpose_study.archive import contents
 from transpose_study.archive.verify import verify
 from transpose_study.comparison.compare import compare
+from transpose_study.config import parse
 from transpose_study.container import Container
 from transpose_study.errors import StudyError
 from transpose_study.experiment import Experiment
 from transpose_study.provenance import Provenance
-from transpose_study.records import read_csv
+from transpose_study.records import read_csv, read_yaml
 from transpose_study.registry import Study
+from transpose_study.target import find_target
 
 OTHER, RUN = "other", "results/nvidia-h200/other"
 RENAMED = {"rows": "height", "cols": "width"}
@@ -115,6 +117,15 @@ def test_a_replay_of_the_wrong_study_says_so(other: Project, archive: Path) -> N
     said = other.snakemake("all", "-n", ok=False)
     assert f"{QUICK.name} holds a run of the study transpose, and {OTHER} is configured" in said
     assert "key study" in said and f"name an archive of {OTHER} in the key replay" in said
+    assert "--configfile" not in said  # no file here is about the transpose
+
+
+@pytest.mark.parametrize(("configured", "file"), [("config.yaml", "micro.yaml"), ("micro.yaml", "config.yaml")])
+def test_a_replay_of_another_study_names_its_configuration(configured: str, file: str) -> None:
+    archive = read_yaml(ROOT / "config" / file)["replay"]
+    config = parse(read_yaml(ROOT / "config" / configured) | {"device": f"archive:{archive}"})
+    with pytest.raises(StudyError, match=f"to rebuild this one, add --configfile config/{file}$"):
+        find_target(config, ROOT)
 
 
 def test_rerun_without_a_gpu_names_the_study_s_configuration(other: Project, archive: Path) -> None:
