@@ -223,7 +223,7 @@ def test_the_share_of_a_round_trip(stated, capsys, monkeypatch):
 def test_small_blocks_that_wait_for_their_start_are_to_grow(threads, monkeypatch, capsys):
     """The second study's: copies by blocks that are as slow as their number, 1,590 to 1,650 a microsecond whatever they hold."""
     monkeypatch.chdir(ROOT)
-    _, out, _ = diagnose(capsys, "block_memory", "--study", "micro", "--threads", threads)
+    _, out, _ = diagnose(capsys, "block_memory", "--study", "micro", "--ilp", 1, "--threads", threads)
     assert "Limiter: launch; " in out and "larger blocks, or more work a block" in out and "smaller blocks" not in out
     assert 1500 < float(re.search(r"starts ([0-9,]+) a microsecond", out)[1].replace(",", "")) < 1700
 
@@ -256,7 +256,7 @@ def test_warps_that_wait_for_special_functions_are_told_of_them(stated, capsys, 
 
 def test_a_batch_that_the_run_left_out_is_named(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    _, out, _ = diagnose(capsys, "block_memory", "--study", "micro", "--threads", 1024)
+    _, out, _ = diagnose(capsys, "branch_short", "--study", "micro", "--lanes", 1)
     assert "Limiter: cannot be told" in out
     assert "Run this again with --measure, which also reads what this run left out: the batch limits of config/metrics-micro.yaml." in out
     assert "into a metric batch" not in out and "allow them" not in out
