@@ -274,7 +274,8 @@ class Experiment:
 
     def build_settings(self, variant: Variant) -> str:
         """Slice for ``build`` of one variant, as JSON."""
-        return _compact(self._compilation() | {"axes": {a: self.config.axes[a] for a in variant.code_axes}, "code": self.study.code_digest(variant)})
+        own = {"axes": {a: self.config.axes[a] for a in variant.code_axes}, "code": self.study.code_digest(variant)}
+        return _compact(self._compilation() | own | ({"archive": self.target["archive"]} if self.replay else {}))
 
     def harness_settings(self) -> str:
         """Slice for ``build harness``, as JSON."""

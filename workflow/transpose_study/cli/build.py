@@ -29,6 +29,7 @@ def run_build(args: argparse.Namespace, log: Log) -> None:
     """Compile; kernels that fail are recorded and said, and the study goes on without them."""
     from transpose_study.gpu import toolchain
     from transpose_study.gpu.compile import build_harness, build_kernels
+    from transpose_study.listings import archived, none
     from transpose_study.paths import RunPaths
     from transpose_study.registry import Study
 
@@ -41,6 +42,7 @@ def run_build(args: argparse.Namespace, log: Log) -> None:
         return
     study = Study(Path("kernels") / wanted["study"] / "variants.yaml")
     kernels = study.kernels(study.variant(args.variant), wanted["axes"])
-    failed = build_kernels(study, kernels, paths, wanted["architecture"], flags=wanted["flags"], toolchain=tools, log=log)
+    known = archived(Path(wanted["archive"]), wanted["architecture"]) if wanted.get("archive") else none
+    failed = build_kernels(study, kernels, paths, wanted["architecture"], flags=wanted["flags"], toolchain=tools, log=log, listings=known)
     if failed:
         log.say(f"{failed} of {len(kernels)} kernels of {args.variant} do not compile; their cells carry the reason, the others go on")

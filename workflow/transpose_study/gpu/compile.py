@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from transpose_study.errors import StudyError
 from transpose_study.gpu import toolchain as tools
 from transpose_study.gpu.toolchain import Toolchain
+from transpose_study.listings import Listings, none
 from transpose_study.paths import RunPaths
 from transpose_study.progress import Log
 from transpose_study.records import read_json, sha256_bytes, sha256_file, write_bytes, write_json
@@ -48,6 +49,7 @@ def build_kernels(
     flags: Sequence[str],
     toolchain: Toolchain,
     log: Log,
+    listings: Listings = none,
 ) -> int:
     """Compile ``kernels``; write their files and records; return how many did not compile.
 
@@ -57,7 +59,7 @@ def build_kernels(
     toolchain.require(architecture)
     workers = min(4, len(os.sched_getaffinity(0)))
     with ThreadPoolExecutor(workers) as pool:
-        records = list(pool.map(lambda k: _build(study, k, paths, architecture, flags=flags, toolchain=toolchain), kernels))
+        records = list(pool.map(lambda k: _build(study, k, paths, architecture, flags=flags, toolchain=toolchain, listings=listings), kernels))
     for record in records:
         if record["status"] == "failed":
             log.say(f"{record['kernel']} does not compile:\n{record['reason']}")
@@ -68,7 +70,7 @@ def build_kernels(
 
 
 def _build(
-    study: Study, kernel: Kernel, paths: RunPaths, architecture: str, *, flags: Sequence[str], toolchain: Toolchain
+    study: Study, kernel: Kernel, paths: RunPaths, architecture: str, *, flags: Sequence[str], toolchain: Toolchain, listings: Listings
 ) -> dict[str, Any]:
     name = study.kernel_name(kernel)
     source = kernel.variant.source
@@ -91,7 +93,7 @@ def _build(
         path.unlink(missing_ok=True)
     if not record["reason"]:
         macros = [f"-D{m}={v}" for m, v in study.macros(kernel).items()]
-        made, output = compile_source(source, toolchain, architecture, [*macros, *flags])
+        made, output = compile_source(source, toolchain, architecture, [*macros, *flags], lambda cubin: listings(name, cubin))
         if made is None:
             record |= {"status": "failed", "reason": output}
         elif kernel.variant.name not in _entry_names(made["ptx"]):
@@ -108,9 +110,11 @@ def _build(
 
 
 def compile_source(
-    source: Path, toolchain: Toolchain, architecture: str, flags: Sequence[str]
+    source: Path, toolchain: Toolchain, architecture: str, flags: Sequence[str], listing: Callable[[bytes], bytes | None] = lambda _: None
 ) -> tuple[dict[str, bytes] | None, str]:
     """Compile one source; return its cubin, PTX and disassembly (or None) and what the compiler said.
+
+    ``listing`` gives the disassembly of a cubin where that is known already.
 
     The source is copied under a fixed name into a folder of its own, since the cubin records file names: equal code then
     gives equal bytes on every machine. Messages name the user's own file again.
@@ -126,14 +130,19 @@ def compile_source(
             raise StudyError(f"the compiler was stopped: {output.strip() or 'by a signal'}", where=str(source), hint=_STOPPED_HINT)
         if done.returncode:
             return None, output.strip()
-        # Its dataflow analysis only names the targets of indirect branches, and takes as long as all the rest.
-        sass = toolchain.run(toolchain.nvdisasm, "-c", "-ndf", "kernel.cubin", cwd=scratch)
-        if _INDIRECT.search(sass.stdout):
-            sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)
-        if sass.returncode:
-            raise StudyError(f"nvdisasm cannot read the cubin: {sass.stdout.strip()}", where=str(toolchain.nvdisasm))
         made = {s: (scratch / f"kernel.{s}").read_bytes() for s in ("cubin", "ptx")}
-        return made | {"sass": sass.stdout.encode()}, output
+        known = listing(made["cubin"])
+        return made | {"sass": _disassembly(scratch, toolchain) if known is None else known}, output
+
+
+def _disassembly(scratch: Path, toolchain: Toolchain) -> bytes:
+    # Without dataflow analysis, which only names the targets of indirect branches and takes a third of the time.
+    sass = toolchain.run(toolchain.nvdisasm, "-c", "-ndf", "kernel.cubin", cwd=scratch)
+    if _INDIRECT.search(sass.stdout):
+        sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)
+    if sass.returncode:
+        raise StudyError(f"nvdisasm cannot read the cubin: {sass.stdout.strip()}", where=str(toolchain.nvdisasm))
+    return sass.stdout.encode()
 
 
 def _lay_out(source: Path, folder: Path) -> Path:

@@ -1,0 +1,51 @@
+"""Disassembly out of an archive: for the same bytes only, and never for what is verified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from projects import ROOT
+from transpose_study.container import Container
+from transpose_study.errors import StudyError
+from transpose_study.gpu import toolchain
+from transpose_study.gpu.compile import build_kernels
+from transpose_study.listings import archived, none
+from transpose_study.paths import RunPaths
+from transpose_study.progress import Log
+from transpose_study.registry import Kernel, Study
+
+ARCHIVE = ROOT / yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))["replay"]
+KERNEL = "tiled_padded_b8"
+
+
+@pytest.fixture
+def without_disassembler() -> toolchain.Toolchain:
+    return replace(toolchain.find(), nvdisasm=Path("/bin/false"))
+
+
+def build(folder: Path, tools: toolchain.Toolchain, **options) -> bytes:
+    study = Study(ROOT / "kernels/transpose/variants.yaml")
+    kernel = Kernel(study.variant("tiled_padded"), {"block_rows": 8})
+    paths = RunPaths(folder)
+    build_kernels(study, [kernel], paths, "90", **{"flags": [], "toolchain": tools, "log": Log(), **options})
+    return paths.kernel("90", KERNEL, "sass").read_bytes()
+
+
+def test_equal_code_is_not_disassembled_again(tmp_path: Path, without_disassembler: toolchain.Toolchain) -> None:
+    """It is the text that nvdisasm gives for it, to the byte."""
+    known = build(tmp_path / "known", without_disassembler, listings=archived(ARCHIVE, "90"))
+    assert known == Container(ARCHIVE).read(f"build/sm_90/{KERNEL}.sass") == build(tmp_path / "made", toolchain.find(), listings=none)
+
+
+def test_other_code_is(tmp_path: Path, without_disassembler: toolchain.Toolchain) -> None:
+    with pytest.raises(StudyError, match="nvdisasm cannot read the cubin"):
+        build(tmp_path, without_disassembler, listings=archived(ARCHIVE, "90"), flags=["-DUNUSED=1", "-maxrregcount=24"])
+
+
+def test_a_kernel_or_an_architecture_that_the_archive_lacks_is_not_known() -> None:
+    cubin = Container(ARCHIVE).read(f"build/sm_90/{KERNEL}.cubin")
+    assert archived(ARCHIVE, "90")(KERNEL, cubin)
+    assert archived(ARCHIVE, "80")(KERNEL, cubin) is archived(ARCHIVE, "90")("mine", cubin) is archived(ARCHIVE, "90")(KERNEL, cubin + b"\0") is None
