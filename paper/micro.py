@@ -102,7 +102,7 @@ further = slope(cycles, easy["bank_latency"], hard["bank_latency"])
 longer, times_longer = (quotient(f(hard[v]), f(easy[v])) for v, f in (("bank_latency", cycles), ("bank_load", timing)))
 aligned, shifted = (r.cell("copy_offset", offset=x) for x in (0, 1))
 lanes = values("lanes")
-one_path, few, half = (r.cell("branch_long", lanes=x) for x in (lanes[0], lanes[min(1, len(lanes) - 1)], lanes[len(lanes) // 2]))
+one_path, few, half = (r.cell("branch_long", lanes=x) for x in (0, lanes[min(1, len(lanes) - 1)], lanes[len(lanes) // 2]))
 slower = {m: quotient(timing(shifted, "median_us", m), timing(aligned, "median_us", m)) for m in modes}
 in_counts = {v: len(V.with_verdict(v)) for v in (HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_MEASURED)}
 if V.claims:

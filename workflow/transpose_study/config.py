@@ -136,6 +136,11 @@ class Config(Strict):
             raise ValueError(f"results/{name} is kept for other things; choose another name")
         return name
 
+    def measured_shapes(self) -> list[Group]:
+        """The shapes without those of which ``variants`` leaves none."""
+        chosen = None if self.variants == "all" else set(self.variants)
+        return [g for g in self.shapes if g.variants is None or chosen is None or chosen & set(g.variants)]
+
 
 def check_files(paths: Iterable[Path | str]) -> None:
     """Raise :class:`StudyError` with the line for files that are no mapping or give a key twice, which Snakemake lets pass."""

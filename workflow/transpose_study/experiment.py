@@ -123,8 +123,7 @@ class Experiment:
     @cached_property
     def groups(self) -> dict[str, Group]:
         """The configured groups by their file name, without those of which ``variants`` leaves none."""
-        chosen = {v.name for v in self.variants()}
-        found = {self.study.group_name(g.values): g for g in self.config.shapes if g.variants is None or chosen & set(g.variants)}
+        found = {self.study.group_name(g.values): g for g in self.config.measured_shapes()}
         if not found:
             raise StudyError("no shape has one of these variants", where=f"{WHERE}, key variants", hint="name variants that the key shapes names too")
         return found

@@ -18,8 +18,8 @@ def none(_kernel: str, _cubin: bytes) -> None:
 def archived(archive: Path, architecture: str) -> Listings:
     """The disassembly in ``archive`` of a kernel that has the same cubin there, byte for byte.
 
-    nvdisasm takes as long as the compiler, most of it for its own start, and gives the same text for the same bytes. `verify`
-    does not go by this: it disassembles whatever differs.
+    nvdisasm takes as long as the compiler, most of it for its own start, and gives the same text for the same bytes. `verify` goes
+    by no archive: it disassembles every cubin it compiles and compares the text.
     """
     container = Container(archive)
 

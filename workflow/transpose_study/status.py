@@ -69,9 +69,10 @@ def _raw(experiment: Experiment) -> Iterator[str]:
         if not path.is_file():
             yield f"{_short(experiment, path)} is missing"
     folder = experiment.paths.folder / "raw"
+    named = {experiment.study.group_name(g.values) for g in experiment.config.shapes}  # those that `variants` leaves empty too
     for kind in ("timing", "counters"):
         for path in sorted((folder / kind).glob("*.csv")):
-            if path.stem not in experiment.groups:
+            if path.stem not in named:
                 yield f"{_short(experiment, path)} is of a shape that the configuration does not have"
     for group in experiment.groups if not experiment.replay else ():  # a replay may take a part of what its archive holds
         yield from _cells(experiment, group, experiment.paths.timing(group), {"cache_mode": set(experiment.config.timing.cache_modes)})

@@ -75,7 +75,7 @@ def _configuration_file(root: Path, study: object) -> str:
 def _configured_groups(config: Config, root: Path) -> list[str]:
     study = Study(inside(root, "kernels", config.study) / "variants.yaml")
     try:
-        names = [study.group_name(g.values) for g in config.shapes]
+        names = [study.group_name(g.values) for g in config.measured_shapes()]
     except KeyError:
         return []  # a shape lacks an axis; the validation that follows names it
     return [] if any(isinstance(size, int) and size < 0 for g in config.shapes for size in g.values.values()) else names  # named there too

@@ -120,6 +120,15 @@ def test_mistakes_of_meaning(changes: dict[str, Any], words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_a_shape_of_which_no_variant_is_left_is_no_part_of_the_run() -> None:
+    """Nothing is measured of it, so an archive of such a run holds nothing of it either, and a replay asks for nothing."""
+    shapes = [{"rows": 8, "cols": 8, "variants": ["tiled"]}, {"rows": 16, "cols": 16}, {"rows": 4, "cols": 4, "variants": ["copy", "tiled"]}]
+    some = experiment(variants=["copy"], shapes=shapes)
+    assert list(some.groups) == ["16x16", "4x4"] == [some.study.group_name(g.values) for g in some.config.measured_shapes()]
+    assert [p.stem for p in some.raw_files() if p.parent.name == "timing"] == list(some.groups)
+    assert len(experiment(shapes=shapes).groups) == 3
+
+
 def test_sizes_that_no_gpu_can_hold_are_cells_with_a_reason() -> None:
     """A shape of zero, or one that no memory holds, is valid: its cells are skipped, and the others go on."""
     some = experiment(shapes=[{"rows": 0, "cols": 8}, {"rows": 2**20, "cols": 2**20}, {"rows": 2**40, "cols": 1}])

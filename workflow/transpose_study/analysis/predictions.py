@@ -16,6 +16,7 @@ from transpose_study.registry import Cell
 EXACT = "exact"
 PREFIX, SUFFIX = "instructions_by_opcode[", "]"
 WITHIN = 0.005  # of the predicted sectors: how far the hardware's own counter of store sectors strays between launches
+STRAYS = 0.02  # far above what the mean of few launches was ever seen off by (0.56 % of three launches): beyond, something is wrong
 COLUMNS = ["quantity", "predicted", "measured", "difference", "unit", "note"]
 INSTRUCTION_COLUMNS = ["opcode", "predicted_per_warp", "measured_per_warp", "predicted", "measured", "difference", "note"]
 
@@ -155,7 +156,8 @@ class _Cell:
             return "the unit's counter adds arbitration; shared_wavefronts_exact and shared_conflicts_exact are without it"
         if quantity.startswith("global_store_sectors"):
             varies = "the hardware's own counter of store sectors varies between launches"
-            return f"within {WITHIN:.1%}: {varies}" if off <= WITHIN else f"off by {off:.2%}: {varies}"
+            if off <= STRAYS:
+                return f"within {WITHIN:.1%}: {varies}" if off <= WITHIN else f"off by {off:.2%}: {varies}"
         return f"off by {off:.2%}" if predicted else "off: predicted 0"
 
     def _with_carve_out(self, quantity: str, largest: float) -> tuple[float, str]:

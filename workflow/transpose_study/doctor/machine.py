@@ -168,6 +168,6 @@ def _largest(root: Path) -> tuple[int, str]:
     """Bytes of the two matrices of the largest configured shape, and its name."""
     config = parse(read_yaml(root / "config" / "config.yaml"), where="config/config.yaml")
     study = Study(root / "kernels" / config.study / "variants.yaml")
-    sizes = {study.group_name(g.values): 2 * study.matrix_bytes(g.values) for g in config.shapes}
+    sizes = {study.group_name(g.values): 2 * study.matrix_bytes(g.values) for g in config.measured_shapes()}
     place = max(sizes, key=lambda name: sizes[name])
     return sizes[place], place

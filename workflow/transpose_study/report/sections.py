@@ -13,8 +13,11 @@ from transpose_study.report.wording import Amount, derived, highest, lowest, mis
 FLAGS = {
     "above_peak": "above the nominal peak of DRAM, hence served by a cache or by shared memory",
     "throttled": "clocks were held down in at least one sample",
-    "unconverged": "the interval is wider than asked for", "skewed": "mean and median part: a heavy tail", "clock_drift": "the SM clock moved",
-}  # fmt: skip
+    "off_ncu": "the profiler's duration of a launch is another",
+    "unconverged": "the interval is wider than asked for",
+    "skewed": "mean and median part: a heavy tail",
+    "clock_drift": "the SM clock moved",
+}
 
 
 def modes_of(page: Page) -> list[str]:
