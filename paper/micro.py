@@ -348,8 +348,7 @@ words = declared["predicted_and_measured"]["quantities"] | {
     "limit_blocks": "Limit by blocks", "limit_registers": "Limit by registers", "limit_shared_memory": "Limit by shared memory", "limit_warps": "Limit by warps", "check_failed": "Faults found by the check",
 }
 if sections.predictions(page, words, sections.NOTES):
-    off = sections.equality(page, words)[-1]
-    say(text("Of {n:n} figures that must be equal, all are.", n=compared) if not off else text("Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there.", n=compared, k=derived(compared.number - equal.number, origin=equal.origin), which=Listing(off)))
+    say(sections.must_be_equal(page, words))
 else:
     say("No prediction has a measured counterpart in this run.")
 

@@ -918,10 +918,8 @@ if any(x["predicted"] for x in (r.table("predictions") if r.has_table("predictio
         "compulsory_dram_read_bytes": "DRAM bytes read", "compulsory_dram_write_bytes": "DRAM bytes written", "global_load_sectors_per_request": "Sectors per load request", "global_store_sectors_per_request": "Sectors per store request", "check_failed": "Faults found by the check",
     }
     if sections.predictions(page, WORDS, sections.NOTES):
-        compared, equal, off = sections.equality(page, WORDS)
         say(
-            text("Of {n:n} figures that must be equal, all are.", n=compared) if not off
-            else text("Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there.", n=compared, k=derived(compared.number - equal.number, origin=equal.origin), which=Listing(off)),
+            sections.must_be_equal(page, WORDS),
             "Where arbitration or caches come in, the prediction is what the code asks for, and the difference is what the hardware adds.",
         )
     else:

@@ -268,6 +268,15 @@ def equality(page: Page, words: Mapping[str, str]) -> tuple[Amount, Amount, list
     return derived(len(held), origin=origin), derived(len(held) - len(off), origin=f"{origin}; predicted = measured"), list(names)
 
 
+def must_be_equal(page: Page, words: Mapping[str, str]) -> Text:
+    """How many figures had to be equal to the prediction, and which are not; ``words`` name the quantities."""
+    compared, equal, off = equality(page, words)
+    if not off:
+        return text("Of {n:n} figures that must be equal, all are.", n=compared)
+    said = "Of {n:n} figures that must be equal, {k:n} are not: {which}. Either the prediction or the counter is wrong there."
+    return text(said, n=compared, k=derived(compared.number - equal.number, origin=equal.origin), which=Listing(off))
+
+
 def best_sentences(page: Page, cells: Sequence[Cell]) -> list[Text]:
     """For each cache mode: the fastest of the cells and how close it comes to each limit."""
     r, out = page.results, []
