@@ -1,7 +1,6 @@
 # What needs the GPU. Each rule depends on its slice of the configuration alone, never on the whole of it, and takes the
 # one GPU that the profile grants (`resources: gpu=1`).
 
-
 try:
     ALL_CORES = workflow.cores
 except WorkflowError:  # no --cores, so nothing will run: --unlock, --summary, --report

@@ -295,7 +295,10 @@ class Study:
 
     def shared_refusal(self, cell: Cell, static_bytes: int, limit: int) -> str:
         """Why a block cannot have its shared memory ("" if it can): ``limit`` is what the device gives a block at most."""
-        asked = static_bytes + self.dynamic_shared_bytes(cell)
+        dynamic = self.dynamic_shared_bytes(cell)
+        if not dynamic:
+            return ""  # the compiler has seen to what a kernel declares
+        asked = static_bytes + dynamic
         return f"a block needs {asked} bytes of shared memory, the device gives at most {limit}" if asked > limit else ""
 
     def _refusal(self, variant: Variant, names: Mapping[str, int]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import synthetic
+from analysis.diagnosing import stated_run
 from transpose_study.analysis import aggregate
 from transpose_study.experiment import Experiment
 
@@ -57,3 +59,9 @@ def one() -> Callable[..., pd.Series]:
         return frame.iloc[0]
 
     return one
+
+
+@pytest.fixture
+def stated(tmp_path: Path) -> Callable[..., Path]:
+    """``stated(counter=value, ..., time_us=...)``: a run folder whose only cell has a quiet kernel's counters but these; None takes one away."""
+    return partial(stated_run, tmp_path)

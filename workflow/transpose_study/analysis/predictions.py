@@ -154,10 +154,9 @@ class _Cell:
             return EXACT
         if metric.startswith(ARBITRATED) and measured > predicted:
             return "the unit's counter adds arbitration; shared_wavefronts_exact and shared_conflicts_exact are without it"
-        if quantity.startswith("global_store_sectors"):
-            varies = "the hardware's own counter of store sectors varies between launches"
-            if off <= STRAYS:
-                return f"within {WITHIN:.1%}: {varies}" if off <= WITHIN else f"off by {off:.2%}: {varies}"
+        if quantity.startswith("global_store_sectors") and off <= STRAYS:
+            how = f"within {WITHIN:.1%}" if off <= WITHIN else f"off by {off:.2%}"
+            return f"{how}: the hardware's own counter of store sectors varies between launches"
         return f"off by {off:.2%}" if predicted else "off: predicted 0"
 
     def _with_carve_out(self, quantity: str, largest: float) -> tuple[float, str]:

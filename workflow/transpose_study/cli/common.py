@@ -31,8 +31,9 @@ class Command(argparse.ArgumentParser):
         if left and hasattr(parsed, "study") and hasattr(parsed, "variant"):
             try:
                 study = study_named(parsed.study)
-                for word in () if parsed.variant in study.variants else (parsed.variant, *left):
-                    _refuse_foreign(study, word)
+                if parsed.variant not in study.variants:
+                    for word in (parsed.variant, *left):  # the value of an unknown option may have taken the variant's place
+                        _refuse_foreign(study, word)
             except StudyError as error:
                 self.error(str(error))
         return parsed, left

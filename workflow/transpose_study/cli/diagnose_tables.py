@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from transpose_study import config as configuration
 from transpose_study.analysis.diagnose.facts import TABLES
+from transpose_study.cli.groups import configuration_of, group_named
 from transpose_study.config import Config
 from transpose_study.container import Container
 from transpose_study.errors import StudyError
@@ -53,22 +53,13 @@ def _end(folder: Path) -> tuple[str, str]:
     return str(data.get("end", "") if isinstance(data, dict) else ""), str(folder)
 
 
-def _configuration(study: Study) -> tuple[Path | None, dict[str, Any]]:
-    """The configuration file of this study, and what it holds."""
-    for path in (Path("config") / "config.yaml", Path("config") / f"{study.name}.yaml"):
-        data = read_yaml(path) if path.is_file() else None
-        if isinstance(data, dict) and data.get("study", "transpose") == study.name:
-            return path, data
-    return None, {}
-
-
 def _replay(study: Study) -> Path | None:
-    name = _configuration(study)[1].get("replay")
+    name = configuration_of(study)[1].get("replay")
     return Path(name) if isinstance(name, str) else None
 
 
 def _command(study: Study) -> str:
-    path, _ = _configuration(study)
+    path, _ = configuration_of(study)
     main = Path("config") / "config.yaml"
     also = read_yaml(main).get("also") or () if main.is_file() else ()
     file = f" --configfile {path}" if path and path != main and str(path) not in also else ""
@@ -156,37 +147,6 @@ def one_cell(study: Study, variant: Variant, group: Mapping[str, Any], values: M
             "report": {"published": None},
         }
     )
-
-
-def configured_groups(study: Study, variant: Variant) -> dict[str, dict[str, Any]]:
-    """The groups of the study's configuration that hold the variant, by name."""
-    configured = {}
-    shapes = _configuration(study)[1].get("shapes")
-    for entry in shapes if isinstance(shapes, list) else ():
-        if isinstance(entry, dict) and set(study.group_axes) <= set(entry) and variant.name in (entry.get("variants") or (variant.name,)):
-            group = {a: entry[a] for a in study.group_axes}
-            configured[study.group_name(group)] = group
-    return configured
-
-
-def group_named(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
-    """The group of that name: a configured one, else one read by the study's pattern of names. Without a name the variant's only one.
-
-    A word (an experiment) must be configured: the pattern stands for numbers.
-    """
-    configured = configured_groups(study, variant)
-    if shape is None and len(configured) == 1:
-        return next(iter(configured.values()))
-    hint = f"configured for {variant.name}: {', '.join(configured) or 'none'}"
-    if shape is None:
-        raise StudyError("a measurement needs a shape", where="--shape", hint=hint)
-    if shape in configured:
-        return configured[shape]
-    pattern = study.group_name({a: f"(?P<{a}>[0-9]{{1,20}})" for a in study.group_axes})
-    match = re.fullmatch(pattern, shape, re.ASCII)
-    if match is None or any(study.axes[a].words for a in study.group_axes):
-        raise StudyError(f"{shape!r} is no shape", where="--shape", hint=hint)
-    return {a: int(v) for a, v in match.groupdict().items()}
 
 
 def _stages(experiment: Any, variant: Variant, log: Log) -> None:

@@ -117,7 +117,7 @@ def _cell(study: Study, args: argparse.Namespace) -> Cell:
 
 def _group(study: Study, variant: Variant, shape: str | None) -> dict[str, Any]:
     """The group that is asked for; else the usual size, or the first configured experiment that holds the variant."""
-    from transpose_study.cli.diagnose_tables import configured_groups, group_named
+    from transpose_study.cli.groups import configured_groups, group_named
 
     words = [a for a in study.group_axes if study.axes[a].words]
     if shape is None:
@@ -136,6 +136,7 @@ def _compile(study: Study, cell: Cell, architecture: str) -> Program:
     from transpose_study.paths import RunPaths
     from transpose_study.registry import Kernel
     from transpose_study.simt.cells import CompiledKernel
+    from transpose_study.simt.limits import shared_refusal
 
     with tempfile.TemporaryDirectory(prefix="transpose-study-") as folder:
         paths = RunPaths(Path(folder))
@@ -144,21 +145,10 @@ def _compile(study: Study, cell: Cell, architecture: str) -> Program:
         built = CompiledKernel(paths, architecture, study.kernel_name(kernel), cell.variant.name)
         if built.refusal:
             raise StudyError(built.refusal, where=study.kernel_name(kernel))
-        refusal = _shared_refusal(study, cell, architecture, int(built.record["shared_bytes"])) or _local_refusal(built.program)
+        refusal = shared_refusal(study, cell, int(built.record["shared_bytes"]), architecture) or _local_refusal(built.program)
         if refusal:
             raise StudyError(refusal, where=study.cell_name(cell))
         return built.program
-
-
-def _shared_refusal(study: Study, cell: Cell, architecture: str, static_bytes: int) -> str:
-    """Why a block cannot have its shared memory on a GPU of this architecture ("" if it can, or its limit is not known)."""
-    from transpose_study.simt.limits import limits_of
-
-    try:
-        limit = limits_of(architecture).shared_bytes_per_block
-    except StudyError:
-        return ""
-    return study.shared_refusal(cell, static_bytes, limit) if study.dynamic_shared_bytes(cell) else ""  # the compiler sees to what is declared
 
 
 def _local_refusal(program: Program) -> str:

@@ -136,7 +136,7 @@ def compile_source(
 
 
 def _disassembly(scratch: Path, toolchain: Toolchain) -> bytes:
-    # Without dataflow analysis, which only names the targets of indirect branches and takes a third of the time.
+    # Without dataflow analysis, which only names the targets of indirect branches and takes a quarter of the time.
     sass = toolchain.run(toolchain.nvdisasm, "-c", "-ndf", "kernel.cubin", cwd=scratch)
     if _INDIRECT.search(sass.stdout):
         sass = toolchain.run(toolchain.nvdisasm, "-c", "kernel.cubin", cwd=scratch)

@@ -14,7 +14,7 @@ from transpose_study.paths import RunPaths
 from transpose_study.provenance import DIGITS
 from transpose_study.records import digest_of, read_csv, read_json, write_json
 from transpose_study.registry import Cell, Study
-from transpose_study.simt.limits import limits_of
+from transpose_study.simt.limits import shared_refusal
 
 # Memory of the device left alone: context, modules, the flush buffer, other programs' share.
 MEMORY_SHARE = 0.9
@@ -85,17 +85,11 @@ def make_plan(settings: Mapping[str, Any], run: Path, root: Path = Path()) -> Pl
             record = load_record(paths, architecture, study.kernel_name(cell))
             if record["status"] != "ok":
                 refused[number] = (record["status"], record["reason"])
-            elif reason := _shared_refusal(study, cell, device, int(record["shared_bytes"])):
+            elif reason := shared_refusal(study, cell, int(record["shared_bytes"]), device.compute_capability):
                 refused[number] = ("skipped", reason)
             else:
                 cubins[study.kernel_name(cell)] = record["cubin_sha256"][:DIGITS]
     return Plan(study, device, paths, architecture, dict(settings["group"]), cells, refused, cubins)
-
-
-def _shared_refusal(study: Study, cell: Cell, device: Device, static_bytes: int) -> str:
-    if not study.dynamic_shared_bytes(cell):
-        return ""  # the compiler has seen to what a kernel declares
-    return study.shared_refusal(cell, static_bytes, limits_of(device.compute_capability).shared_bytes_per_block)
 
 
 def claim(paths: RunPaths, device: Device) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transpose_study.errors import StudyError
+from transpose_study.registry import Cell, Study
 
 KIB = 1024
 
@@ -64,8 +65,18 @@ LIMITS: dict[str, Limits] = {
 
 def limits_of(compute_capability: str) -> Limits:
     """The limits of a compute capability, written ``9.0`` or as an architecture, ``90``."""
-    text = compute_capability
-    key = text if "." in text else f"{text[:-1]}.{text[-1:]}"
+    key = _dotted(compute_capability)
     if key not in LIMITS:
         raise StudyError(f"the limits of compute capability {key} are not known; known: {', '.join(LIMITS)}")
     return LIMITS[key]
+
+
+def shared_refusal(study: Study, cell: Cell, static_bytes: int, compute_capability: str) -> str:
+    """Why a block cannot have its shared memory on such a GPU ("" if it can, and where the limit is not known)."""
+    limits = LIMITS.get(_dotted(compute_capability))
+    return study.shared_refusal(cell, static_bytes, limits.shared_bytes_per_block) if limits else ""
+
+
+def _dotted(compute_capability: str) -> str:
+    text = compute_capability
+    return text if "." in text else f"{text[:-1]}.{text[-1:]}"

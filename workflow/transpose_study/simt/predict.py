@@ -15,7 +15,7 @@ from transpose_study.registry import Cell, Kernel, Study, Values
 from transpose_study.simt import emulate
 from transpose_study.simt.cells import CompiledKernel, launch_of, predict_cell
 from transpose_study.simt.explain import bank_picture
-from transpose_study.simt.limits import limits_of
+from transpose_study.simt.limits import shared_refusal
 
 COLUMNS = ["quantity", "value", "unit", "reason"]
 BANK_COLUMNS = ["access", "lane", "bank_row", "bank", "wavefronts", "rows_of_banks"]
@@ -61,12 +61,8 @@ class Plan:
         kernel = self.kernel(cell)
         if kernel.refusal:
             return "failed", kernel.refusal
-        return ("skipped", reason) if (reason := self._shared_refusal(cell, int(kernel.record["shared_bytes"]))) else ("", "")
-
-    def _shared_refusal(self, cell: Cell, static_bytes: int) -> str:
-        if not self.compute_capability or not self.study.dynamic_shared_bytes(cell):
-            return ""
-        return self.study.shared_refusal(cell, static_bytes, limits_of(self.compute_capability).shared_bytes_per_block)
+        reason = shared_refusal(self.study, cell, int(kernel.record["shared_bytes"]), self.compute_capability)
+        return ("skipped", reason) if reason else ("", "")
 
 
 def predict_run(settings: Mapping[str, Any], run: Path, log: Log) -> None:

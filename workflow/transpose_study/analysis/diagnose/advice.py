@@ -13,8 +13,6 @@ from transpose_study.metrics import Batch
 ROOM = 1.15  # DRAM bytes for each byte needed above which moving less is worth a try
 IN_FLIGHT = "Have more in flight a thread: several independent loads or operations before the first result is used, or wider loads."
 COALESCED = 4  # sectors a request of 32 lanes of 4 bytes touches at best
-
-
 TELLING = (  # counted quantities without which a limiter cannot be told
     *(f"{unit}_throughput_pct" for unit in ("dram", "l2", "l1tex", "sm")), "issue_active_pct",
     *(f"stall_{reason}" for _, reasons, _ in STALLS.values() for reason in reasons),
